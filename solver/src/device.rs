@@ -50,6 +50,13 @@ impl Device {
         &self.choices
     }
 
+    /// Numbers of the CUDA devices, if all are named.
+    pub fn ordinals(&self) -> Option<Vec<u32>> {
+        let ordinal =
+            |choice: &DeviceChoice| if let DeviceChoice::Cuda(ordinal) = choice { Some(*ordinal) } else { None };
+        self.choices.iter().map(ordinal).collect()
+    }
+
     /// Each device by itself, where each computes what the others do not. It is called once.
     pub fn split(&self) -> Vec<Self> {
         let mut starting = self.starting.lock().unwrap_or_else(PoisonError::into_inner);

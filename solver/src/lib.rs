@@ -82,6 +82,11 @@ trait Solve: Physics<Sections: Sync> {
         choice
     }
 
+    /// Number of parts of this process that compute a model together on these devices.
+    fn n_parts(choices: &[DeviceChoice]) -> usize {
+        choices.len()
+    }
+
     /// Modules of kernels that a run on a device is likely to need; the driver loads them while the host reads the model.
     fn modules(file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str>;
 
@@ -135,7 +140,7 @@ fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) 
     }
     let Opened { file, setup, settings, block_file, folder, device } = opened;
     let (overrides, settings, folder) = (config.overrides.clone(), &settings, &folder);
-    let team = Team::new(processes, device.n_parts())?;
+    let team = Team::new(processes, P::n_parts(device.choices()))?;
     let call = Call { config, case: None, overrides, settings, folder, block_file, interrupts, device, team };
     run_one(&file, &setup, &call, observer).map(Outcome::Run)
 }
@@ -159,7 +164,7 @@ fn solve_study<P: Solve>(
                 assign::<P>(&mut setup, &mut settings, name, value)?;
             }
             let folder = folder.join(&case.name);
-            let team = Team::new(processes, settings.device.list()?.len())?;
+            let team = Team::new(processes, P::n_parts(&settings.device.list()?))?;
             if team.leads() {
                 create_folder(&folder)?;
             }

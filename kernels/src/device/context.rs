@@ -17,6 +17,8 @@ pub(crate) struct Gpu {
     /// Bytes of shared memory that one thread block may have.
     pub shared_limit: u32,
     pub multiprocessors: u32,
+    /// Whether the driver can map memory of several devices into one range of addresses.
+    pub maps_memory: bool,
     context: driver::Context,
 }
 
@@ -53,6 +55,7 @@ impl Gpu {
             ordinal,
             shared_limit: read(attribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)? as u32,
             multiprocessors: read(attribute::MULTIPROCESSOR_COUNT)? as u32,
+            maps_memory: read(attribute::VIRTUAL_MEMORY_MANAGEMENT)? != 0,
             context: kept_context(ordinal, device)?,
         };
         gpu.enter()?;
@@ -103,7 +106,7 @@ impl Gpu {
 }
 
 /// The driver's device of a number, if the driver is new enough.
-fn find_device(ordinal: u32) -> Result<driver::Device, DeviceError> {
+pub(super) fn find_device(ordinal: u32) -> Result<driver::Device, DeviceError> {
     let (found, mut device) = (n_devices()?, 0);
     if ordinal >= found {
         return Err(DeviceError::NoDevice { ordinal, found });
@@ -214,11 +217,21 @@ impl Event {
 
     /// What is started in `after` from here on waits for all that was started in `before`.
     pub fn order(&self, before: &Stream, after: &Stream) -> Result<(), DeviceError> {
-        // SAFETY: an event and streams of the current context.
-        unsafe {
-            check("record an event", driver::cuEventRecord(self.0, before.0))?;
-            check("wait for an event", driver::cuStreamWaitEvent(after.0, self.0, 0))
-        }
+        self.record(before)?;
+        self.precede(after)
+    }
+
+    /// Stands for all that was started in a stream of the current context.
+    pub fn record(&self, before: &Stream) -> Result<(), DeviceError> {
+        // SAFETY: an event and a stream of the current context.
+        check("record an event", unsafe { driver::cuEventRecord(self.0, before.0) })
+    }
+
+    /// What is started in `after` from here on waits for what was recorded last. The stream is of the current context; the
+    /// event may be of another.
+    pub fn precede(&self, after: &Stream) -> Result<(), DeviceError> {
+        // SAFETY: a live event, and a stream of the current context.
+        check("wait for an event", unsafe { driver::cuStreamWaitEvent(after.0, self.0, 0) })
     }
 }
 

@@ -22,6 +22,62 @@ const NOT_SUPPORTED: Status = 801;
 pub(crate) type Device = c_int;
 /// `CUdeviceptr`: an address in the device's memory.
 pub(crate) type Address = u64;
+/// `CUmemGenericAllocationHandle`: memory of a device that has no address yet.
+pub(crate) type Memory = u64;
+
+/// `CUmemLocation` of a device.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Location {
+    kind: c_uint,
+    device: Device,
+}
+
+impl Location {
+    pub fn of(device: Device) -> Self {
+        /// `CU_MEM_LOCATION_TYPE_DEVICE`.
+        const DEVICE: c_uint = 1;
+        Self { kind: DEVICE, device }
+    }
+}
+
+/// `CUmemAllocationProp`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Properties {
+    kind: c_uint,
+    handle_types: c_uint,
+    location: Location,
+    windows: *mut c_void,
+    flags: [u8; 8],
+}
+
+impl Properties {
+    /// Memory that stays on a device, for this process alone.
+    pub fn of(device: Device) -> Self {
+        /// `CU_MEM_ALLOCATION_TYPE_PINNED`.
+        const PINNED: c_uint = 1;
+        let location = Location::of(device);
+        Self { kind: PINNED, handle_types: 0, location, windows: std::ptr::null_mut(), flags: [0; 8] }
+    }
+}
+
+/// `CUmemAccessDesc`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Access {
+    location: Location,
+    flags: c_uint,
+}
+
+impl Access {
+    /// The device may read and write.
+    pub fn of(device: Device) -> Self {
+        /// `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`.
+        const READ_AND_WRITE: c_uint = 3;
+        Self { location: Location::of(device), flags: READ_AND_WRITE }
+    }
+}
 
 macro_rules! handles {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
@@ -53,6 +109,7 @@ pub(crate) mod attribute {
     pub const COMPUTE_CAPABILITY_MAJOR: u32 = 75;
     pub const COMPUTE_CAPABILITY_MINOR: u32 = 76;
     pub const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: u32 = 97;
+    pub const VIRTUAL_MEMORY_MANAGEMENT: u32 = 102;
 }
 
 /// `CUfunction_attribute`.
@@ -67,6 +124,8 @@ pub(crate) mod function_attribute {
 pub(crate) const STREAM_NON_BLOCKING: c_uint = 1;
 /// `CU_EVENT_DISABLE_TIMING`.
 pub(crate) const EVENT_DISABLE_TIMING: c_uint = 2;
+/// `CU_MEM_ALLOC_GRANULARITY_MINIMUM`.
+pub(crate) const LEAST_GRANULARITY: c_uint = 0;
 /// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`.
 pub(crate) const CAPTURE_THREAD_LOCAL: c_uint = 1;
 
@@ -124,6 +183,14 @@ forward! {
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     fn cuMemAlloc_v2(pointer: *mut Address, bytes: usize);
     fn cuMemFree_v2(pointer: Address);
+    fn cuMemGetAllocationGranularity(bytes: *mut usize, properties: *const Properties, option: c_uint);
+    fn cuMemAddressReserve(start: *mut Address, bytes: usize, alignment: usize, wish: Address, flags: u64);
+    fn cuMemAddressFree(start: Address, bytes: usize);
+    fn cuMemCreate(memory: *mut Memory, bytes: usize, properties: *const Properties, flags: u64);
+    fn cuMemRelease(memory: Memory);
+    fn cuMemMap(start: Address, bytes: usize, offset: usize, memory: Memory, flags: u64);
+    fn cuMemUnmap(start: Address, bytes: usize);
+    fn cuMemSetAccess(start: Address, bytes: usize, access: *const Access, n: usize);
     fn cuMemcpyHtoD_v2(to: Address, from: *const c_void, bytes: usize);
     fn cuMemcpyDtoH_v2(to: *mut c_void, from: Address, bytes: usize);
     fn cuMemcpyDtoDAsync_v2(to: Address, from: Address, bytes: usize, stream: StreamHandle);

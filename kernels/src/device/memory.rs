@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use super::context::{Gpu, Stream};
 use super::driver::{self, Address};
+use super::spread::{Spread, pieces};
 use super::values::{Plain, Pointer};
 use super::{DeviceError, check, finish_default_stream};
 
@@ -39,10 +40,14 @@ impl<T: Plain> Slice<T> {
         if values.is_empty() {
             return Ok(());
         }
-        // SAFETY: both sides are as long as is copied.
-        check("copy to the device", unsafe {
-            driver::cuMemcpyHtoD_v2(self.pointer, values.as_ptr().cast::<c_void>(), size_of_val(values))
-        })?;
+        let from = bytes_of(values);
+        for piece in pieces(&[self.pointer], from.len()) {
+            let (to, from) = (self.pointer + piece.start as u64, &from[piece]);
+            // SAFETY: both sides are as long as is copied.
+            check("copy to the device", unsafe {
+                driver::cuMemcpyHtoD_v2(to, from.as_ptr().cast::<c_void>(), from.len())
+            })?;
+        }
         finish_default_stream()
     }
 
@@ -55,9 +60,13 @@ impl<T: Plain> Slice<T> {
         if values.is_empty() {
             return Ok(());
         }
-        // SAFETY: both sides are as long as is copied.
-        check("copy from the device", unsafe {
-            driver::cuMemcpyDtoH_v2(values.as_mut_ptr().cast::<c_void>(), self.pointer, size_of_val(values))
+        let to = values.as_mut_ptr().cast::<u8>();
+        pieces(&[self.pointer], size_of_val(values)).into_iter().try_for_each(|piece| {
+            let from = self.pointer + piece.start as u64;
+            // SAFETY: both sides are as long as is copied; any bytes are valid there.
+            check("copy from the device", unsafe {
+                driver::cuMemcpyDtoH_v2(to.add(piece.start).cast::<c_void>(), from, piece.len())
+            })
         })
     }
 
@@ -74,9 +83,10 @@ impl<T: Plain> Slice<T> {
     /// If either holds fewer.
     pub fn copy_from(&self, from: &Self, len: usize, stream: &Stream) -> Result<(), DeviceError> {
         assert!(len <= self.len && len <= from.len, "more values than the array holds");
-        // SAFETY: both arrays are as long as is copied.
-        check("copy on the device", unsafe {
-            driver::cuMemcpyDtoDAsync_v2(self.pointer, from.pointer, len * size_of::<T>(), stream.handle())
+        pieces(&[self.pointer, from.pointer], len * size_of::<T>()).into_iter().try_for_each(|piece| {
+            let [to, from] = [self.pointer, from.pointer].map(|start| start + piece.start as u64);
+            // SAFETY: both arrays are as long as is copied.
+            check("copy on the device", unsafe { driver::cuMemcpyDtoDAsync_v2(to, from, piece.len(), stream.handle()) })
         })
     }
 
@@ -86,12 +96,10 @@ impl<T: Plain> Slice<T> {
 
     /// Makes all bits 0, in the order of the stream.
     pub fn clear(&self, stream: &Stream) -> Result<(), DeviceError> {
-        if self.len == 0 {
-            return Ok(());
-        }
-        // SAFETY: as long as is written.
-        check("clear memory", unsafe {
-            driver::cuMemsetD8Async(self.pointer, 0, self.len * size_of::<T>(), stream.handle())
+        pieces(&[self.pointer], self.len * size_of::<T>()).into_iter().try_for_each(|piece| {
+            let at = self.pointer + piece.start as u64;
+            // SAFETY: as long as is written.
+            check("clear memory", unsafe { driver::cuMemsetD8Async(at, 0, piece.len(), stream.handle()) })
         })
     }
 
@@ -115,19 +123,54 @@ impl<T: Plain> Slice<T> {
     }
 }
 
-/// An array on the device that is freed when this is dropped.
+/// An array on the device, or on several, that is freed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Buffer<T>(Slice<T>);
+pub(crate) struct Buffer<T> {
+    slice: Slice<T>,
+    /// The memory of several devices.
+    spread: Option<Spread>,
+}
 
 impl<T: Plain> Buffer<T> {
     /// `len` values, all bits 0.
     pub fn zeros(len: usize) -> Result<Self, DeviceError> {
         let bytes = len.max(1) * size_of::<T>();
-        let buffer = Self::allocate(len, bytes)?;
-        // SAFETY: the memory is as long as is cleared.
-        check("clear memory", unsafe { driver::cuMemsetD8_v2(buffer.pointer, 0, bytes) })?;
-        finish_default_stream()?;
+        Self::allocate(len, bytes)?.cleared(bytes)
+    }
+
+    /// The same on several devices, the first of which is current; `cuts` are the first values on each of the others. Without
+    /// cuts all lies on the current device.
+    pub fn zeros_cut(len: usize, ordinals: &[u32], cuts: &[usize]) -> Result<Self, DeviceError> {
+        if cuts.is_empty() {
+            return Self::zeros(len);
+        }
+        Self::spread(len, ordinals, cuts)?.cleared(len * size_of::<T>())
+    }
+
+    /// A copy of a slice on several devices, as [`zeros_cut`](Self::zeros_cut) places it.
+    pub fn of_cut(values: &[T], ordinals: &[u32], cuts: &[usize]) -> Result<Self, DeviceError> {
+        if cuts.is_empty() {
+            return Self::of(values);
+        }
+        let buffer = Self::spread(values.len(), ordinals, cuts)?;
+        buffer.write(values)?;
         Ok(buffer)
+    }
+
+    fn spread(len: usize, ordinals: &[u32], cuts: &[usize]) -> Result<Self, DeviceError> {
+        let cuts: Vec<usize> = cuts.iter().map(|cut| cut * size_of::<T>()).collect();
+        let spread = Spread::new(ordinals, len * size_of::<T>(), &cuts)?;
+        Ok(Self { slice: Slice { pointer: spread.start(), len, kind: PhantomData }, spread: Some(spread) })
+    }
+
+    /// The same with its first bytes 0.
+    fn cleared(self, bytes: usize) -> Result<Self, DeviceError> {
+        for piece in pieces(&[self.pointer], bytes) {
+            // SAFETY: the memory is as long as is cleared.
+            check("clear memory", unsafe { driver::cuMemsetD8_v2(self.pointer + piece.start as u64, 0, piece.len()) })?;
+        }
+        finish_default_stream()?;
+        Ok(self)
     }
 
     /// A copy of a slice, which may lie in a mapped file.
@@ -141,7 +184,7 @@ impl<T: Plain> Buffer<T> {
         let mut pointer = 0;
         // SAFETY: the pointer is kept for `drop`.
         check("allocate memory", unsafe { driver::cuMemAlloc_v2(&mut pointer, bytes) })?;
-        Ok(Self(Slice { pointer, len, kind: PhantomData }))
+        Ok(Self { slice: Slice { pointer, len, kind: PhantomData }, spread: None })
     }
 
     /// Makes room for at least `len` values; true if the array is new, and what it held is lost.
@@ -158,14 +201,16 @@ impl<T> Deref for Buffer<T> {
     type Target = Slice<T>;
 
     fn deref(&self) -> &Slice<T> {
-        &self.0
+        &self.slice
     }
 }
 
 impl<T> Drop for Buffer<T> {
     fn drop(&mut self) {
-        // SAFETY: allocated by this type, freed once. A lost device has freed everything already.
-        let _ = unsafe { driver::cuMemFree_v2(self.0.pointer) };
+        if self.spread.is_none() {
+            // SAFETY: allocated by this type, freed once. A lost device has freed everything already.
+            let _ = unsafe { driver::cuMemFree_v2(self.slice.pointer) };
+        }
     }
 }
 
@@ -199,6 +244,8 @@ impl fmt::Display for MemoryReport {
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
     arrays: Vec<(&'static str, Buffer<u8>)>,
+    /// The devices that share arrays, if there are several.
+    ordinals: Vec<u32>,
     /// Bytes copied to the device, and how long that took, s.
     pub uploaded: u64,
     pub upload_seconds: f64,
@@ -210,10 +257,27 @@ fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
 }
 
 impl Arena {
+    /// For arrays of several devices.
+    pub fn of_devices(ordinals: Vec<u32>) -> Self {
+        Self { ordinals, ..Self::default() }
+    }
+
     /// A copy of values, which may lie in a mapped file.
     pub fn copy<T: Plain>(&mut self, name: &'static str, values: &[T]) -> Result<Slice<T>, DeviceError> {
+        self.copy_cut(name, values, &[])
+    }
+
+    /// The same on several devices; `cuts` are the first values on each device but the first. Without cuts all lies on the
+    /// current device.
+    pub fn copy_cut<T: Plain>(
+        &mut self,
+        name: &'static str,
+        values: &[T],
+        cuts: &[usize],
+    ) -> Result<Slice<T>, DeviceError> {
         let start = Instant::now();
-        let buffer = Buffer::of(bytes_of(values))?;
+        let cuts: Vec<usize> = cuts.iter().map(|cut| cut * size_of::<T>()).collect();
+        let buffer = Buffer::of_cut(bytes_of(values), &self.ordinals, &cuts)?;
         self.upload_seconds += start.elapsed().as_secs_f64();
         self.uploaded += size_of_val(values) as u64;
         Ok(self.keep(name, buffer, values.len()))
@@ -221,8 +285,41 @@ impl Arena {
 
     /// `len` values, all bits 0.
     pub fn zeros<T: Plain>(&mut self, name: &'static str, len: usize) -> Result<Slice<T>, DeviceError> {
-        let buffer = Buffer::zeros(len * size_of::<T>())?;
+        self.zeros_cut(name, len, &[])
+    }
+
+    /// The same on several devices, as [`copy_cut`](Self::copy_cut) places it.
+    pub fn zeros_cut<T: Plain>(
+        &mut self,
+        name: &'static str,
+        len: usize,
+        cuts: &[usize],
+    ) -> Result<Slice<T>, DeviceError> {
+        let cuts: Vec<usize> = cuts.iter().map(|cut| cut * size_of::<T>()).collect();
+        let buffer = Buffer::zeros_cut(len * size_of::<T>(), &self.ordinals, &cuts)?;
         Ok(self.keep(name, buffer, len))
+    }
+
+    /// `len` values on several devices in the memory of two arrays that are cut alike: see [`Spread::joined`].
+    ///
+    /// # Panics
+    /// If these are no arrays of several devices of this arena, or too short.
+    pub fn joined<T: Plain, U: Plain>(
+        &mut self,
+        name: &'static str,
+        len: usize,
+        parts: [&Slice<U>; 2],
+    ) -> Result<Slice<T>, DeviceError> {
+        assert!(len * size_of::<T>() <= parts.iter().map(|part| part.len * size_of::<U>()).sum());
+        let find = |part: &Slice<U>| self.arrays.iter().find(|(_, buffer)| buffer.pointer == part.pointer);
+        let spread = |part: &Slice<U>| find(part).and_then(|(_, buffer)| buffer.spread.as_ref());
+        let (Some(one), Some(other)) = (spread(parts[0]), spread(parts[1])) else {
+            panic!("not arrays of several devices");
+        };
+        let spread = Spread::joined(one, other)?;
+        // It has no bytes of its own.
+        let slice = Slice { pointer: spread.start(), len: 0, kind: PhantomData };
+        Ok(self.keep(name, Buffer { slice, spread: Some(spread) }, len))
     }
 
     fn keep<T>(&mut self, name: &'static str, buffer: Buffer<u8>, len: usize) -> Slice<T> {

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `driver.rs` | the functions of `libcuda.so.1`, opened at run time |
 //! | `context.rs` | `Gpu` (one device), streams, events, recorded launches |
+//! | `devices.rs` | `Devices`: devices that compute together, and how they wait for each other |
+//! | `spread.rs` | memory of several devices at one range of addresses |
 //! | `memory.rs` | `Buffer` (one array), `Arena` (the named arrays of a solver), `Plan` (arrays that are placed together) |
 //! | `kernel.rs` | `Kernel` (one function of a module) and its launches |
 //! | `ptx.rs` | the compiled modules, which driver they need, and how they are loaded |
@@ -12,16 +14,19 @@
 //! | `start.rs` | `Starting`: a device that is prepared while the host does something else |
 
 mod context;
+mod devices;
 mod driver;
 mod kernel;
 pub(crate) mod layout;
 mod memory;
 mod ptx;
+mod spread;
 mod start;
 mod values;
 
 pub use context::n_devices;
 pub(crate) use context::{Event, Gpu, Graph, Stream};
+pub(crate) use devices::Devices;
 pub(crate) use kernel::{Kernel, arguments};
 pub(crate) use memory::{Arena, Buffer, Plan, Slice, field};
 pub use memory::{MemoryReport, copy_bandwidth};
@@ -79,6 +84,24 @@ pub enum DeviceError {
         /// What to use instead.
         advice: &'static str,
     },
+    /// More memory is needed than is free on several devices.
+    #[error(
+        "the run needs {:.2} GB of memory on each of {names}, where {:.2} GB are free: use {n_needed} devices of this size, \
+         {advice}",
+        *needed as f64 / 1e9, *free as f64 / 1e9
+    )]
+    MemoryOfDevices {
+        /// Devices.
+        names: String,
+        /// Bytes on each device.
+        needed: u64,
+        /// Bytes on the device with the least.
+        free: u64,
+        /// Number of devices like that which have enough memory.
+        n_needed: u64,
+        /// What else to use.
+        advice: &'static str,
+    },
     /// A thread block needs more shared memory than a multiprocessor has.
     #[error(
         "a block needs {needed} B of shared memory and a multiprocessor of {name} has {available}: block the model with \
@@ -111,6 +134,17 @@ pub enum DeviceError {
         /// The driver's words.
         reason: String,
     },
+}
+
+/// Checks that `needed` bytes fit in equal shares on devices with so much `free` memory, beside `reserve` bytes on each.
+fn check_memory(names: &str, free: &[u64], needed: u64, reserve: u64, advice: &'static str) -> Result<(), DeviceError> {
+    let least = free.iter().copied().min().unwrap_or(0);
+    let share = needed.div_ceil(free.len().max(1) as u64) + reserve;
+    if share <= least {
+        return Ok(());
+    }
+    let n_needed = needed.div_ceil(least.saturating_sub(reserve).max(1));
+    Err(DeviceError::MemoryOfDevices { names: names.to_owned(), needed: share, free: least, n_needed, advice })
 }
 
 /// Turns the driver's status into an error that says what was tried.
@@ -148,4 +182,20 @@ pub fn device_name(ordinal: u32) -> Result<String, DeviceError> {
 /// The name of the first device, if there is a driver and a device that can be used.
 pub fn first_device() -> Option<String> {
     device_name(0).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_that_is_too_large_names_the_number_of_devices_that_it_needs() {
+        assert!(check_memory("two", &[10 << 30, 9 << 30], 16 << 30, 1 << 30, "--device cpu").is_ok());
+        let error =
+            check_memory("2 × A", &[10_000_000_000, 9_000_000_000], 26_000_000_000, 500_000_000, "--device cpu");
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "the run needs 13.50 GB of memory on each of 2 × A, where 9.00 GB are free: use 4 devices of this size, --device cpu"
+        );
+    }
 }

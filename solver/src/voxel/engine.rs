@@ -63,11 +63,11 @@ pub(super) struct Engine<'a> {
     call: &'a Call<'a>,
     /// How nodes are found: on a device by bricks.
     pub grid: Grid<'a>,
-    /// The device in use; none means the CPU.
-    device: Option<u32>,
-    /// `cpu`, or the name of the device.
+    /// The devices in use; none means the CPU.
+    devices: Vec<u32>,
+    /// `cpu`, or the names of the devices.
     pub device_name: String,
-    /// Largest memory in use on the device, bytes.
+    /// Largest memory in use on a device, bytes.
     pub device_bytes: Option<u64>,
     /// The last solver, with the degrees of freedom that it was made for.
     last: Option<(Vec<(u32, u8)>, Solver<'a>)>,
@@ -91,18 +91,22 @@ impl<'a> Engine<'a> {
         if let (Some(what), true) = (only_cpu(setup), call.device.is_named()) {
             return Err(call.refuse(format!("{what} on the CPU only: say --device cpu, or leave it out")));
         }
-        let cpu = |_: &mut dyn Observer| Ok((None, "cpu".to_owned()));
-        let gpu = |ordinal, _: &mut dyn Observer| device_name(ordinal).map(|name| (Some(ordinal), name));
-        let (device, device_name) = if call.team.is_several() {
+        let cpu = |_: &mut dyn Observer| Ok((Vec::new(), "cpu".to_owned()));
+        let gpu = |first, _: &mut dyn Observer| {
+            let devices = call.device.ordinals().unwrap_or_else(|| vec![first]);
+            let names: Vec<String> = devices.iter().map(|&device| device_name(device)).collect::<Result<_, _>>()?;
+            Ok((devices, names.join(", ")))
+        };
+        let (devices, device_name) = if call.team.is_several() {
             check_shared(&method, most_ranks, grid, call)?;
-            (None, "cpu".to_owned())
+            (Vec::new(), "cpu".to_owned())
         } else {
             call.device.choose(observer, cpu, gpu).map_err(|error: DeviceError| call.refuse(error))?
         };
-        let engine = Self { method, call, grid, device, device_name, device_bytes: None, last: None };
+        let engine = Self { method, call, grid, devices, device_name, device_bytes: None, last: None };
         let tables = engine.grid_name();
-        let others = if engine.device.is_some() { "a device finds" } else { "several ranks find" };
-        if engine.device.is_none() && !call.team.is_several() || tables == "brick" {
+        let others = if engine.is_on_cpu() { "several ranks find" } else { "a device finds" };
+        if engine.is_on_cpu() && !call.team.is_several() || tables == "brick" {
             return Ok(engine);
         }
         observer
@@ -121,7 +125,7 @@ impl<'a> Engine<'a> {
     }
 
     pub fn is_on_cpu(&self) -> bool {
-        self.device.is_none()
+        self.devices.is_empty()
     }
 
     /// Gives the memory of the preconditioner back.
@@ -188,18 +192,18 @@ impl<'a> Engine<'a> {
         settings: &SolverSettings,
         observer: &mut dyn Observer,
     ) -> Result<Solver<'a>, SolveError> {
-        if let Some(ordinal) = self.device {
-            match GpuStaticSolver::new(problem, settings, ordinal) {
+        if !self.is_on_cpu() {
+            match GpuStaticSolver::new(problem, settings, &self.devices) {
                 Ok(solver) => {
                     let report = solver.report();
-                    self.device_bytes = self.device_bytes.max(Some(report.bytes));
+                    self.device_bytes = self.device_bytes.max(report.bytes.iter().copied().max());
                     observer.note(&report.to_string());
                     return Ok(Solver::Gpu(Box::new(solver)));
                 }
                 Err(error) if self.call.device.is_named() => return Err(self.call.refuse(error)),
                 Err(error) => {
                     observer.note(&format!("warning: running on the CPU: {error}"));
-                    self.device = None;
+                    self.devices.clear();
                     self.device_name = "cpu".into();
                 }
             }

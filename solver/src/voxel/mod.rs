@@ -55,8 +55,14 @@ impl Solve for Voxel {
         }
     }
 
-    fn modules(_file: &BlockFile<Self>, _settings: &Settings) -> Vec<&'static str> {
-        pogo_kernels::voxel::gpu_modules()
+    /// Several CUDA devices share one solver.
+    fn n_parts(choices: &[DeviceChoice]) -> usize {
+        let is_cuda = |choice: &DeviceChoice| matches!(choice, DeviceChoice::Cuda(_));
+        if choices.iter().all(is_cuda) { 1 } else { choices.len() }
+    }
+
+    fn modules(_file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str> {
+        pogo_kernels::voxel::gpu_modules(settings.device.list().is_ok_and(|devices| devices.len() > 1))
     }
 
     fn run(

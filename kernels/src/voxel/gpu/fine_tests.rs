@@ -7,8 +7,8 @@ use super::super::tests::random;
 use super::super::{Cube, FixedDof, Moduli, NodalForce, Product, Scratch, StaticProblem};
 use super::layout::Plane;
 use super::product::FineLevel;
-use super::tiles::{Tiles, WARPS, longest, ring};
-use crate::device::{Buffer, Gpu, Plain, Slice, Stream};
+use super::tiles::{Shares, Tiles, WARPS, longest, ring};
+use crate::device::{Buffer, Devices, Plain, Slice, n_devices};
 use crate::simd::Real;
 
 /// Smooth noise: the mean of random numbers at points a few voxels apart, larger than a level.
@@ -78,7 +78,7 @@ fn node(plane: &Plane, halo: &[u32], x: usize, y: usize) -> Option<(u32, bool)> 
 /// The product as the tables say, plainly.
 fn by_tiles(tiles: &Tiles, cube: &Cube, moduli: &[f64], x: &[f64]) -> Vec<f64> {
     let mut y = vec![0.0; x.len()];
-    for stretch in &tiles.cut(longest(false)[0]) {
+    for stretch in &tiles.cut(longest(false)[0], 1) {
         let (first, end) = (stretch.at as usize, (stretch.at + stretch.n) as usize);
         for k in first - 1..end {
             for warp in 0..WARPS {
@@ -146,20 +146,68 @@ fn tiles_name_every_node_and_element() {
     }
 }
 
+#[test]
+fn the_shares_of_devices_cover_all_once() {
+    let mut most = 0.0_f64;
+    for (name, bricks) in samples() {
+        let view = bricks.view();
+        let tiles = Tiles::new(&view, &fixed(&view));
+        for n_devices in 1..=4 {
+            let shares = tiles.shares(n_devices);
+            let ranges = |range: fn(&Shares, usize) -> std::ops::Range<usize>, n: usize| {
+                let all: Vec<_> = (0..n_devices).map(|device| range(&shares, device)).collect();
+                assert!(all[0].start == 0 && all[n_devices - 1].end == n, "{name}: {all:?}");
+                assert!(all.windows(2).all(|pair| pair[0].end == pair[1].start), "{name}: {all:?}");
+                all
+            };
+            let nodes = ranges(Shares::nodes, view.n_nodes());
+            assert!(nodes.iter().all(|nodes| nodes.start.is_multiple_of(4)), "{name}: {nodes:?}");
+            let planes = ranges(Shares::planes, tiles.planes.len());
+            // The nodes of the planes, those of each in its tiles.
+            let of_planes: Vec<_> = planes.iter().map(|planes| tiles.nodes_of(planes.clone())).collect();
+            assert!(of_planes.windows(2).all(|pair| pair[0].0.end == pair[1].0.start));
+            assert!(of_planes[0].0.start == 0 && of_planes[n_devices - 1].0.end == view.n_nodes() as u32);
+            for (node, at) in (0..view.n_bricks()).flat_map(|brick| view.node_positions(brick)).enumerate() {
+                let tile = at[1] as usize / 15 * tiles.n_tiles[0] + at[0] as usize / 15;
+                let owner = of_planes.iter().position(|(nodes, _)| nodes.contains(&tiles.order[node])).unwrap();
+                let [first, last] = of_planes[owner].1;
+                assert!((first..=last).contains(&(tile as u32)), "{name}: {at:?}");
+            }
+            let all = tiles.cut(longest(false)[0], n_devices);
+            let parts: Vec<_> = (0..n_devices).map(|device| shares.stretches(device, &all)).collect();
+            let mut at: Vec<u32> = parts.iter().flatten().map(|stretch| stretch.at).collect();
+            let mut expected: Vec<u32> = all.iter().map(|stretch| stretch.at).collect();
+            at.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(at, expected, "{name}");
+            let largest = nodes.iter().map(|nodes| nodes.len()).max().unwrap();
+            most = most.max((largest * n_devices) as f64 / view.n_nodes() as f64);
+        }
+    }
+    eprintln!("a device has up to {most:.2} times the mean number of nodes");
+}
+
 /// The device's side of a problem.
 struct Device {
-    stream: Stream,
     level: FineLevel,
     n: usize,
-    _gpu: Gpu,
+    on: Devices,
 }
 
 impl Device {
-    fn new(problem: &StaticProblem) -> Self {
-        let gpu = Gpu::open(0).unwrap();
-        let stream = Stream::new().unwrap();
-        let level = FineLevel::new(&gpu, &stream, problem, 2.3).unwrap();
-        Self { stream, level, n: 3 * problem.bricks.n_nodes(), _gpu: gpu }
+    /// On the first device alone, and on the first two where there are two.
+    fn all(problem: &StaticProblem) -> Vec<Self> {
+        let mut all = vec![Self::new(problem, &[0])];
+        if n_devices().unwrap() > 1 {
+            all.push(Self::new(problem, &[0, 1]));
+        }
+        all
+    }
+
+    fn new(problem: &StaticProblem, ordinals: &[u32]) -> Self {
+        let on = Devices::open(ordinals).unwrap();
+        let level = FineLevel::new(&on, problem, 2.3).unwrap();
+        Self { level, n: 3 * problem.bricks.n_nodes(), on }
     }
 
     /// A vector in the device's order.
@@ -186,7 +234,7 @@ impl Device {
     }
 
     fn synchronize(&self) {
-        self.stream.synchronize().unwrap();
+        self.on.synchronize().unwrap();
     }
 }
 
@@ -199,8 +247,8 @@ fn worst(a: &[impl Real], b: &[f64]) -> f64 {
     })
 }
 
-/// Problems of every kind of modulus on every sample.
-fn for_problems(mut run: impl FnMut(&str, &StaticProblem, &[u32])) {
+/// Problems of every kind of modulus on every sample, on one device and on two.
+fn for_problems(mut run: impl FnMut(&str, &StaticProblem, &[u32], Device)) {
     for (name, bricks) in samples() {
         let view = bricks.view();
         let fixed = fixed(&view);
@@ -216,7 +264,9 @@ fn for_problems(mut run: impl FnMut(&str, &StaticProblem, &[u32])) {
             ("each", Moduli::Each { modulus: &modulus, scale: 3.0 }),
         ] {
             let problem = StaticProblem { bricks: view, moduli, poisson: 0.3, spacing: 0.5, fixed: &dofs, forces: &[] };
-            run(&format!("{name}, {kind}"), &problem, &fixed);
+            for device in Device::all(&problem) {
+                run(&format!("{name}, {kind}, {} devices", device.on.len()), &problem, &fixed, device);
+            }
         }
     }
 }
@@ -228,26 +278,25 @@ fn reference<'a>(problem: &StaticProblem<'a>, fixed: &[u32]) -> Product<'a> {
 #[test]
 #[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn products_on_the_device_are_those_on_the_cpu() {
-    for_problems(|name, problem, fixed| {
+    for_problems(|name, problem, fixed, mut device| {
         let product = reference(problem, fixed);
-        let mut device = Device::new(problem);
         let x: Vec<f64> = (0..device.n).map(|i| random(i as u64 + 7) - 0.5).collect();
         let expected = expected(&product, &x);
         let energy: f64 = x.iter().zip(&expected).map(|(x, y)| x * y).sum();
         // Double, with forces and without.
         let (from, to) = (device.put(&x), device.put(&vec![f64::NAN; device.n]));
-        device.level.apply_f64(&device.stream, &from, &to, true).unwrap();
+        device.level.apply_f64(&device.on, &from, &to, true).unwrap();
         let y = device.get(&to);
         let error = worst(&y, &expected);
         let sum = device.sum();
         assert!(error < 1e-14 && (sum - energy).abs() < 1e-12 * energy, "{name}: {error} {sum} {energy}");
-        device.level.apply_f64(&device.stream, &from, &to, true).unwrap();
+        device.level.apply_f64(&device.on, &from, &to, true).unwrap();
         assert_eq!(y, device.get(&to), "{name}: the same bits");
         let forces: Vec<NodalForce> = (0..problem.bricks.n_nodes() as u32)
             .step_by(7)
             .map(|node| NodalForce { node, direction: (node / 2 % 3) as u8, value: 1.0 + f64::from(node % 5) })
             .collect();
-        device.level.set_forces(&forces, problem.fixed).unwrap();
+        device.level.set_forces(&device.on, &forces, problem.fixed).unwrap();
         let mut residual: Vec<f64> = expected.iter().map(|y| -y).collect();
         for force in &forces {
             let dof = 3 * force.node + u32::from(force.direction);
@@ -256,24 +305,25 @@ fn products_on_the_device_are_those_on_the_cpu() {
             }
         }
         let r = device.put(&vec![f32::NAN; device.n]);
-        device.level.true_residual(&device.stream, &from, &r).unwrap();
+        device.level.true_residual(&device.on, &from, &r).unwrap();
         let error = worst(&device.get(&r), &residual);
         let (square, sum) = (residual.iter().map(|r| r * r).sum::<f64>(), device.sum());
         assert!(error < 1e-7 && (sum - square).abs() < 1e-12 * square, "{name}: {error} {sum} {square}");
         // Single.
         let single: Vec<f32> = x.iter().map(|&x| x as f32).collect();
         let (from, to) = (device.put(&single), device.put(&vec![f32::NAN; device.n]));
-        device.level.apply(&device.stream, &from, &to, true).unwrap();
+        device.level.apply(&device.on, &from, &to, true).unwrap();
         let y = device.get(&to);
         let error = worst(&y, &expected);
         let sum = device.sum();
         assert!(error < 1e-6 && (sum - energy).abs() < 1e-5 * energy, "{name}: {error} {sum} {energy}");
         let b: Vec<f32> = (0..device.n).map(|i| random(i as u64 + 11) as f32).collect();
         let expected: f64 = b.iter().zip(&expected).map(|(&b, y)| f64::from(b) * y).sum();
-        device.level.dot(&device.stream, &device.put(&b), &from).unwrap();
+        let b = device.put(&b);
+        device.level.dot(&device.on, &b, &from).unwrap();
         let sum = device.sum();
         assert!((sum - expected).abs() < 1e-5 * energy, "{name}: {sum} {expected}");
-        device.level.apply(&device.stream, &from, &to, true).unwrap();
+        device.level.apply(&device.on, &from, &to, true).unwrap();
         assert_eq!(y, device.get(&to), "{name}: the same bits");
     });
 }
@@ -281,10 +331,9 @@ fn products_on_the_device_are_those_on_the_cpu() {
 #[test]
 #[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn smoothing_on_the_device_is_chebyshev() {
-    for_problems(|name, problem, fixed| {
+    for_problems(|name, problem, fixed, device| {
         let product = reference(problem, fixed);
-        let device = Device::new(problem);
-        let stream = &device.stream;
+        let on = &device.on;
         let inverse = device.level.read_inverse().unwrap();
         let free = |i: usize| fixed.binary_search(&(i as u32)).is_err();
         let random = |seed: u64| -> Vec<f32> {
@@ -302,8 +351,8 @@ fn smoothing_on_the_device_is_chebyshev() {
             let [to, residual, d, next] = std::array::from_fn(|_| device.put(&nan));
             let from = device.put(&b);
             let work = Some([&*d, &*next]);
-            device.level.smooth(stream, degree, [&from, &to, &residual], work, false).unwrap();
-            device.level.residual(stream, &from, &to, &residual).unwrap();
+            device.level.smooth(on, degree, [&from, &to, &residual], work, false).unwrap();
+            device.level.residual(on, &from, &to, &residual).unwrap();
             let errors = [worst(&device.get(&to), &z), worst(&device.get(&residual), &r)];
             assert!(errors.iter().all(|&error| error < 2e-6), "{name}, {degree} before: {errors:?}");
             // After a correction e.
@@ -312,7 +361,7 @@ fn smoothing_on_the_device_is_chebyshev() {
             z.iter_mut().zip(&e).for_each(|(z, &e)| *z += f64::from(e));
             let to = device.put(&z.iter().map(|&z| z as f32).collect::<Vec<f32>>());
             smooth(&product, &inverse, degree, &mut r, &mut z);
-            device.level.smooth(stream, degree, [&from, &to, &residual], work, true).unwrap();
+            device.level.smooth(on, degree, [&from, &to, &residual], work, true).unwrap();
             let error = worst(&device.get(&to), &z);
             assert!(error < 5e-6, "{name}, {degree} after: {error}");
         }
@@ -337,8 +386,7 @@ fn smooth(product: &Product, inverse: &[f32], degree: usize, r: &mut [f64], z: &
 #[test]
 #[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn the_diagonal_on_the_device_is_that_of_the_elements() {
-    for_problems(|name, problem, _| {
-        let device = Device::new(problem);
+    for_problems(|name, problem, _, device| {
         let inverse = device.level.read_inverse().unwrap();
         let cube = Cube::new(problem.poisson);
         let mut sums = vec![0.0; problem.bricks.n_nodes()];

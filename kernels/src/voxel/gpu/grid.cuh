@@ -15,7 +15,7 @@ constexpr unsigned WARP = 32;
 #define APART
 #define LANES 1
 constexpr unsigned WARP = 1;
-#define __shared__ static
+#define __shared__ static thread_local
 #endif
 
 #include "layout.cuh"
@@ -34,15 +34,25 @@ static float CELL[576];
 
 constexpr u32 SUMS = 3;
 
-/// The threads of a launch, with a barrier and sums over all of them.
-struct Grid {
+/// The threads of a launch on one device, with a barrier and sums over all of them.
+struct Launch {
     u32 thread, n_threads;
     double* partial;
     u32* arrived;
     double* work;
     u32 slot;
+
+    /// Whether another device computes the level that has been entered.
+    INLINE bool waits() const { return false; }
+    INLINE void enter(u32) {}
+    INLINE void leave(u32) {}
+    /// The elements of level 1 whose nodes of the finest level this device may have, and whether it has them.
+    INLINE u32 first_element(const Tables& tables) const { return tables.colour_first[0]; }
+    INLINE u32 end_element(const Tables& tables) const { return tables.colour_first[8]; }
+    INLINE bool has_some(const Tables&, const Cell&) const { return true; }
+    INLINE bool has(u32) const { return true; }
 #ifdef __CUDACC__
-    DEVICE Grid(const Tables& tables)
+    DEVICE Launch(const Tables& tables)
         : thread(blockIdx.x * blockDim.x + threadIdx.x), n_threads(gridDim.x * blockDim.x), partial(tables.partial),
           arrived(tables.arrived),
           work(tables.work), slot(0) {}
@@ -63,10 +73,9 @@ struct Grid {
         __syncthreads();
     }
 
-    /// Stores the partial sums of a thread block. `meet` and `take` must follow.
-    template <int Q> INLINE void give(const double (&sum)[Q]) {
+    /// Calls `store(q, sum)` for each sum over a thread block.
+    template <int Q, class Store> INLINE void add_block(const double (&sum)[Q], Store store) {
         __shared__ double warps[SUMS][32];
-        slot ^= 1;
 #pragma unroll
         for (int q = 0; q < Q; q++) {
             double s = sum[q];
@@ -78,17 +87,17 @@ struct Grid {
         if (threadIdx.x < Q) {
             double s = 0;
             for (u32 w = 0; w < blockDim.x / 32; w++) s += warps[threadIdx.x][w];
-            partial[(slot * SUMS + threadIdx.x) * gridDim.x + blockIdx.x] = s;
+            store(threadIdx.x, s);
         }
     }
 
-    /// Returns the sums over all thread blocks, with the same bits in every thread.
-    template <int Q> INLINE void take(double (&sum)[Q]) {
+    /// Adds up the sums of `n` thread blocks, (Q, n).
+    template <int Q> INLINE void add_blocks(const double* from, u32 n, double (&sum)[Q]) {
         __shared__ double all[SUMS];
         const u32 warp = threadIdx.x / 32;
         if (warp < Q) {
             double s = 0;
-            for (u32 b = threadIdx.x % 32; b < gridDim.x; b += 32) s += partial[(slot * SUMS + warp) * gridDim.x + b];
+            for (u32 b = threadIdx.x % 32; b < n; b += 32) s += from[warp * n + b];
 #pragma unroll
             for (int k = 16; k > 0; k >>= 1) s += __shfl_xor_sync(~0u, s, k);
             if (threadIdx.x % 32 == 0) all[warp] = s;
@@ -98,9 +107,18 @@ struct Grid {
         for (int q = 0; q < Q; q++) sum[q] = all[q];
         __syncthreads();
     }
+
+    /// Stores the partial sums of a thread block. `meet` and `take` must follow.
+    template <int Q> INLINE void give(const double (&sum)[Q]) {
+        slot ^= 1;
+        add_block(sum, [&](u32 q, double s) { partial[(slot * SUMS + q) * gridDim.x + blockIdx.x] = s; });
+    }
+
+    /// Returns the sums over all thread blocks, with the same bits in every thread.
+    template <int Q> INLINE void take(double (&sum)[Q]) { add_blocks(partial + slot * SUMS * gridDim.x, gridDim.x, sum); }
 #else
     double kept[SUMS];
-    Grid(const Tables& tables)
+    Launch(const Tables& tables)
         : thread(0), n_threads(1), partial(tables.partial), arrived(tables.arrived), work(tables.work), slot(0) {}
     void meet() {}
     template <int Q> void give(const double (&sum)[Q]) {
@@ -111,6 +129,13 @@ struct Grid {
     }
 #endif
 };
+
+#ifdef POGO_DEVICES
+#include "devices.cuh"
+typedef LaunchOfDevices Grid;
+#else
+typedef Launch Grid;
+#endif
 
 /// Adds the cost of one product with the level's matrix.
 INLINE void count(const Grid& g, const Level& level) {
@@ -129,8 +154,8 @@ INLINE void store(float* to, u64 i, const Four& v) { reinterpret_cast<Four*>(to)
 /// Adds the scalar product of four numbers each.
 INLINE void add_dot(double& sum, const Four& a, const Four& b) { EACH sum += double(a.v[m]) * double(b.v[m]); }
 
-/// Calls `act(i)` for each group of four of 3 n numbers.
-template <class Act> INLINE void for_fours(const Grid& g, u32 n, Act act) {
-    const u32 fours = u32((3 * u64(n) + 3) / 4);
-    for (u32 i = g.thread; i < fours; i += g.n_threads) act(i);
+/// Calls `act(i)` for each group of four numbers of a vector of a level that this device computes.
+template <class Act> INLINE void for_fours(const Grid& g, const Level& level, Act act) {
+    const u32 end = u32((3 * u64(level.end) + 3) / 4);
+    for (u32 i = level.first / 4 * 3 + g.thread; i < end; i += g.n_threads) act(i);
 }

@@ -26,6 +26,8 @@ constexpr u32 CLASSES = 1u;
 constexpr u32 EACH_ELEMENT = 2u;
 // Maximum number of coarse levels.
 constexpr u32 MAX_LEVELS = 24u;
+// Most devices that compute one model.
+constexpr u32 MOST_DEVICES = 8u;
 // Bits of a node number in `Level::column`.
 constexpr u32 COLUMN_BITS = 27u;
 // Indices of the scalars of the outer conjugate gradients, in f64.
@@ -224,14 +226,15 @@ struct Level {
     const u32 *gather_first;
     const u32 *gather;
     u32 n;
-    u32 n_finer;
+    // The nodes that this device computes: first … end − 1. `first` is a multiple of four.
+    u32 first;
+    u32 end;
     // Steps of conjugate gradients.
     u32 steps;
     // Smoothing step 1 / λ.
     float step;
     // Unit of the block entries, a power of two.
     float unit;
-    u32 reserved;
     // Cost of a product with this level's matrix, in products of the finest level.
     double cost;
 };
@@ -241,9 +244,38 @@ OFFSET_IS(Level, solution, 24); OFFSET_IS(Level, z, 32); OFFSET_IS(Level, t, 40)
 OFFSET_IS(Level, inverse, 56); OFFSET_IS(Level, row_first, 64); OFFSET_IS(Level, column, 72);
 OFFSET_IS(Level, value, 80); OFFSET_IS(Level, ninth, 88); OFFSET_IS(Level, nodes, 96);
 OFFSET_IS(Level, owner, 104); OFFSET_IS(Level, gather_first, 112); OFFSET_IS(Level, gather, 120);
-OFFSET_IS(Level, n, 128); OFFSET_IS(Level, n_finer, 132); OFFSET_IS(Level, steps, 136);
-OFFSET_IS(Level, step, 140); OFFSET_IS(Level, unit, 144); OFFSET_IS(Level, reserved, 148);
+OFFSET_IS(Level, n, 128); OFFSET_IS(Level, first, 132); OFFSET_IS(Level, end, 136);
+OFFSET_IS(Level, steps, 140); OFFSET_IS(Level, step, 144); OFFSET_IS(Level, unit, 148);
 OFFSET_IS(Level, cost, 152);
+
+// The devices that compute together (devices.cuh). With one device all is 0.
+struct Peers {
+    // Partial sums of all thread blocks of all devices, (2, 3, n_blocks), on each device.
+    double *partial[8];
+    // On each device: the number of meetings that each device has come to, 0 at the start.
+    u32 *met[8];
+    u32 n_devices;
+    // This device.
+    u32 me;
+    // The number of levels that all devices compute. The first device computes the others.
+    u32 n_shared;
+    // Thread blocks of all devices, and the first of this one.
+    u32 n_blocks;
+    u32 first_block;
+    // Elements of level 1 of all devices.
+    u32 n_elements;
+    // Nodes of the finest level in the memory of this device: node_first … node_end − 1.
+    u32 node_first;
+    u32 node_end;
+    // The tiles that hold them: tile_first … tile_last.
+    u32 tile_first;
+    u32 tile_last;
+};
+static_assert(sizeof(Peers) == 168, "Peers");
+OFFSET_IS(Peers, partial, 0); OFFSET_IS(Peers, met, 64); OFFSET_IS(Peers, n_devices, 128);
+OFFSET_IS(Peers, me, 132); OFFSET_IS(Peers, n_shared, 136); OFFSET_IS(Peers, n_blocks, 140);
+OFFSET_IS(Peers, first_block, 144); OFFSET_IS(Peers, n_elements, 148); OFFSET_IS(Peers, node_first, 152);
+OFFSET_IS(Peers, node_end, 156); OFFSET_IS(Peers, tile_first, 160); OFFSET_IS(Peers, tile_last, 164);
 
 // Data of a coarse-grid correction.
 struct Tables {
@@ -269,7 +301,7 @@ struct Tables {
     const float *modulus;
     // Partial sums, (2, 3, thread blocks).
     double *partial;
-    // Number of arrivals at barriers, 0 at the start.
+    // Numbers of arrivals at barriers of this device, and at those of all devices; 0 at the start.
     u32 *arrived;
     // Products up to now, in products of the finest level.
     double *work;
@@ -281,10 +313,12 @@ struct Tables {
     u32 n_fixed;
     // Number of tiles along x.
     u32 n_tiles;
-    // First element of each colour on level 1. Elements of one colour share no node.
+    // First element of each colour on level 1, of those that this device computes. Elements of one colour share no
+    // node.
     u32 colour_first[9];
+    Peers peers;
 };
-static_assert(sizeof(Tables) == 4024, "Tables");
+static_assert(sizeof(Tables) == 4192, "Tables");
 OFFSET_IS(Tables, levels, 0); OFFSET_IS(Tables, bottom, 3840); OFFSET_IS(Tables, fine_residual, 3848);
 OFFSET_IS(Tables, fine_z, 3856); OFFSET_IS(Tables, fixed, 3864); OFFSET_IS(Tables, child, 3872);
 OFFSET_IS(Tables, cells, 3880); OFFSET_IS(Tables, own, 3888); OFFSET_IS(Tables, tiles, 3896);
@@ -292,4 +326,4 @@ OFFSET_IS(Tables, planes, 3904); OFFSET_IS(Tables, material, 3912); OFFSET_IS(Ta
 OFFSET_IS(Tables, modulus, 3928); OFFSET_IS(Tables, partial, 3936); OFFSET_IS(Tables, arrived, 3944);
 OFFSET_IS(Tables, work, 3952); OFFSET_IS(Tables, tolerance, 3960); OFFSET_IS(Tables, modulus_unit, 3968);
 OFFSET_IS(Tables, n_levels, 3972); OFFSET_IS(Tables, degree, 3976); OFFSET_IS(Tables, n_fixed, 3980);
-OFFSET_IS(Tables, n_tiles, 3984); OFFSET_IS(Tables, colour_first, 3988);
+OFFSET_IS(Tables, n_tiles, 3984); OFFSET_IS(Tables, colour_first, 3988); OFFSET_IS(Tables, peers, 4024);

@@ -29,6 +29,8 @@ layouts! {
         EACH_ELEMENT: u32 = 2;
         /// Maximum number of coarse levels.
         MAX_LEVELS: u32 = 24;
+        /// Most devices that compute one model.
+        MOST_DEVICES: u32 = 8;
         /// Bits of a node number in `Level::column`.
         COLUMN_BITS: u32 = 27;
         /// Indices of the scalars of the outer conjugate gradients, in f64.
@@ -183,16 +185,41 @@ layouts! {
         gather_first: In<u32>,
         gather: In<u32>,
         n: u32,
-        n_finer: u32,
+        /// The nodes that this device computes: first … end − 1. `first` is a multiple of four.
+        first: u32,
+        end: u32,
         /// Steps of conjugate gradients.
         steps: u32,
         /// Smoothing step 1 / λ.
         step: f32,
         /// Unit of the block entries, a power of two.
         unit: f32,
-        reserved: u32,
         /// Cost of a product with this level's matrix, in products of the finest level.
         cost: f64,
+    }
+
+    /// The devices that compute together (devices.cuh). With one device all is 0.
+    struct Peers {
+        /// Partial sums of all thread blocks of all devices, (2, 3, n_blocks), on each device.
+        partial: [Out<f64>; MOST_DEVICES as usize],
+        /// On each device: the number of meetings that each device has come to, 0 at the start.
+        met: [Out<u32>; MOST_DEVICES as usize],
+        n_devices: u32,
+        /// This device.
+        me: u32,
+        /// The number of levels that all devices compute. The first device computes the others.
+        n_shared: u32,
+        /// Thread blocks of all devices, and the first of this one.
+        n_blocks: u32,
+        first_block: u32,
+        /// Elements of level 1 of all devices.
+        n_elements: u32,
+        /// Nodes of the finest level in the memory of this device: node_first … node_end − 1.
+        node_first: u32,
+        node_end: u32,
+        /// The tiles that hold them: tile_first … tile_last.
+        tile_first: u32,
+        tile_last: u32,
     }
 
     /// Data of a coarse-grid correction.
@@ -219,7 +246,7 @@ layouts! {
         modulus: In<f32>,
         /// Partial sums, (2, 3, thread blocks).
         partial: Out<f64>,
-        /// Number of arrivals at barriers, 0 at the start.
+        /// Numbers of arrivals at barriers of this device, and at those of all devices; 0 at the start.
         arrived: Out<u32>,
         /// Products up to now, in products of the finest level.
         work: Out<f64>,
@@ -231,7 +258,9 @@ layouts! {
         n_fixed: u32,
         /// Number of tiles along x.
         n_tiles: u32,
-        /// First element of each colour on level 1. Elements of one colour share no node.
+        /// First element of each colour on level 1, of those that this device computes. Elements of one colour share no
+        /// node.
         colour_first: [u32; 9],
+        peers: Peers,
     }
 }

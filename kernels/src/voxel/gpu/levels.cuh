@@ -2,7 +2,8 @@
 //
 // The launch is cooperative: all thread blocks are resident and meet at barriers. A step on a small level costs a
 // barrier instead of a launch, and the inner conjugate gradients decide on the device when they stop. Sums have a fixed
-// order over threads and thread blocks, so every run gives the same bits.
+// order over threads and thread blocks, so every run gives the same bits. Several devices compute a correction together
+// by one launch each (devices.cuh).
 //
 // The operator of level 1 is never assembled. Further levels have blocks with 16 bits for each entry, which act on
 // differences of displacements (`for_rows`). Their rows are divided by the diagonal: each vector of forces (residual,
@@ -158,15 +159,15 @@ APART void add_first(Grid& g, const Tables& tables, float factor, const float* x
     }
 }
 
-/// Calls `act(i, sum)` for each of 3 n rows. Before that, it calls `add(node, at, sums of its three rows)` for each
+/// Calls `act(i, sum)` for each of a level's rows that this device computes. Before that, it calls `add(node, at, sums of its three rows)` for each
 /// entry of the node's rows.
-template <class Add, class Act> INLINE void for_sums(const Grid& g, u32 n, const u32* first, Add add, Act act) {
+template <class Add, class Act> INLINE void for_sums(const Grid& g, const Level& level, const u32* first, Add add, Act act) {
     constexpr u32 ROWS = WARP / LANES;
     const u32 lane = g.thread % LANES, part = g.thread / LANES % ROWS, n_warps = g.n_threads / WARP;
-    for (u32 base = g.thread / WARP * ROWS; base < n; base += n_warps * ROWS) {
+    for (u32 base = level.first + g.thread / WARP * ROWS; base < level.end; base += n_warps * ROWS) {
         const u32 row = base + part;
         float sum[3] = {0, 0, 0};
-        if (row < n) {
+        if (row < level.end) {
             const u32 end = first[row + 1];
             for (u32 at = first[row] + lane; at < end; at += LANES) add(row, at, sum);
         }
@@ -176,7 +177,7 @@ template <class Add, class Act> INLINE void for_sums(const Grid& g, u32 n, const
 #pragma unroll
             for (int k = LANES / 2; k > 0; k >>= 1) sum[a] += __shfl_xor_sync(~0u, sum[a], k);
         const float mine = lane == 0 ? sum[0] : lane == 1 ? sum[1] : sum[2];
-        if (row < n && lane < 3) act(3 * row + lane, mine);
+        if (row < level.end && lane < 3) act(3 * row + lane, mine);
 #else
         for (int a = 0; a < 3; a++) act(3 * row + a, sum[a]);
 #endif
@@ -189,7 +190,7 @@ INLINE float over_power(float unit, u32 e) { return __int_as_float(__float_as_in
 inline float over_power(float unit, u32 e) { return unit / float(1u << e); }
 #endif
 
-/// Calls `act(i, (A x)_i)` for each of the 3 n rows of a level with blocks.
+/// Calls `act(i, (A x)_i)` for each row of a level with blocks that this device computes.
 ///
 /// The block of another node acts on the difference between that node's displacement and the displacement of the row's
 /// own node. The diagonal block is the sum of the row, which is zero where no degree of freedom is fixed. Rounding of
@@ -197,7 +198,7 @@ inline float over_power(float unit, u32 e) { return unit / float(1u << e); }
 template <class Act> INLINE void for_rows(const Grid& g, const Level& level, const float* x, Act act) {
     count(g, level);
     for_sums(
-        g, level.n, level.row_first,
+        g, level, level.row_first,
         [&](u32 node, u32 at, float(&sum)[3]) {
             const u32 entry = level.column[at], column = entry & ((1u << 27) - 1);
             const Eight most = level.value[at];
@@ -218,7 +219,7 @@ INLINE void add_product(Grid& g, const Tables& tables, u32 l, const float* from,
     const Level& level = tables.levels[l];
     if (l == 0) {
         if (from != out) {
-            for_fours(g, level.n, [&](u32 i) { store(out, i, load(from, i)); });
+            for_fours(g, level, [&](u32 i) { store(out, i, load(from, i)); });
             g.meet();
         }
         add_first(g, tables, factor, x, out);
@@ -252,7 +253,7 @@ INLINE Four force(const Level& level, const float* from, u32 i) {
 APART void smooth_step(Grid& g, const Level& level, u32 degree, u32 k, const float* t, bool fresh, bool dots) {
     const float keep = keep_factor(k), s = step_factor(k) * level.step, w = weight(degree, k);
     double sum[2] = {0, 0};
-    for_fours(g, level.n, [&](u32 i) {
+    for_fours(g, level, [&](u32 i) {
         const Four from = load(t, i), inverse = inverse_of(level, i);
         Four d = {0, 0, 0, 0}, z = {0, 0, 0, 0};
         if (k > 1) d = load(level.d, i);
@@ -340,7 +341,7 @@ INLINE void restrict_to(Grid& g, const Tables& tables, u32 l) {
     const Level &coarse = tables.levels[l], &fine = tables.levels[l - 1];
     double square[1] = {0};
     for_sums(
-        g, coarse.n, coarse.gather_first,
+        g, coarse, coarse.gather_first,
         [&](u32, u32 at, float(&sum)[3]) {
             const u32 entry = coarse.gather[at];
             const float* from = fine.t + 3 * u64(entry >> 2);
@@ -359,7 +360,7 @@ INLINE void restrict_to(Grid& g, const Tables& tables, u32 l) {
 /// z of level l − 1 += P × values of level l.
 INLINE void prolong_from(Grid& g, const Tables& tables, u32 l, const float* values) {
     const Level &coarse = tables.levels[l], &fine = tables.levels[l - 1];
-    for (u32 i = g.thread; i < 3 * coarse.n_finer; i += g.n_threads) {
+    for (u32 i = 3 * fine.first + g.thread; i < 3 * fine.end; i += g.n_threads) {
         const u32 a = i % 3, owner = coarse.owner[i / 3], place = owner & 31;
         const u32* nodes = coarse.nodes + 8 * u64(owner >> 5);
         float value = 0;
@@ -388,7 +389,7 @@ template <class Act> INLINE void for_places(const Tables& tables, const Cell& ce
 /// residual of level 1 = Pᵀ × residual of the finest level. Its square is passed to `give`.
 APART void restrict_first(Grid& g, const Tables& tables) {
     const Level& level = tables.levels[0];
-    for_fours(g, level.n, [&](u32 i) { store(level.residual, i, {0, 0, 0, 0}); });
+    for_fours(g, level, [&](u32 i) { store(level.residual, i, {0, 0, 0, 0}); });
     g.meet();
     for (u32 colour = 0; colour < 8; colour++) {
         const u32 end = tables.colour_first[colour + 1];
@@ -414,7 +415,7 @@ APART void restrict_first(Grid& g, const Tables& tables) {
         g.meet();
     }
     double sum[1] = {0};
-    for_fours(g, level.n, [&](u32 i) {
+    for_fours(g, level, [&](u32 i) {
         const Four r = load(level.residual, i);
         add_dot(sum[0], r, r);
     });
@@ -438,7 +439,8 @@ INLINE void clear_ends(const Grid& g, const Tables& tables) {
 DEVICE inline void prolong_first(const Grid& g, const Tables& tables) {
     const Level& level = tables.levels[0];
     const float* values = level.steps > 1 ? level.solution : level.z;
-    for (u32 e = g.thread; e < tables.colour_first[8]; e += g.n_threads) {
+    for (u32 e = g.first_element(tables) + g.thread; e < g.end_element(tables); e += g.n_threads) {
+        if (!g.has_some(tables, tables.cells[e])) continue;
         float u[8][3];
 #pragma unroll
         for (int c = 0; c < 8; c++) {
@@ -447,6 +449,7 @@ DEVICE inline void prolong_first(const Grid& g, const Tables& tables) {
             for (int a = 0; a < 3; a++) u[c][a] = from[a];
         }
         for_places(tables, tables.cells[e], [&](u32 place, u32 node) {
+            if (!g.has(node)) return;
             float* to = tables.fine_z + 3 * u64(node);
             float v[3] = {0, 0, 0};
 #pragma unroll
@@ -498,7 +501,7 @@ INLINE bool conjugate_step(Grid& g, const Tables& tables, u32 l, u32& step, doub
     double curvature[1] = {0};
     if (rho > 0) {
         const float beta = first ? 0.0f : float(-alpha * dots[1] / before);
-        for_fours(g, level.n, [&](u32 i) {
+        for_fours(g, level, [&](u32 i) {
             Four p = load(level.z, i);
             if (!first) {
                 const Four old = load(level.direction, i);
@@ -510,7 +513,7 @@ INLINE bool conjugate_step(Grid& g, const Tables& tables, u32 l, u32& step, doub
         g.meet();
         if (l == 0) {
             add_first(g, tables, 1.0f, level.direction, level.product);
-            for_fours(g, level.n, [&](u32 i) { add_dot(curvature[0], load(level.direction, i), load(level.product, i)); });
+            for_fours(g, level, [&](u32 i) { add_dot(curvature[0], load(level.direction, i), load(level.product, i)); });
         } else {
             for_rows(g, level, level.direction, [&](u32 i, float sum) {
                 level.product[i] = level.inverse[i] * sum;
@@ -526,7 +529,7 @@ INLINE bool conjugate_step(Grid& g, const Tables& tables, u32 l, u32& step, doub
         // rho ≤ 0, and 0 otherwise.
         if (first) {
             const float factor = rho > 0 ? 0.0f : 1.0f;
-            for_fours(g, level.n, [&](u32 i) {
+            for_fours(g, level, [&](u32 i) {
                 Four z = load(level.z, i);
                 EACH z.v[m] *= factor;
                 store(level.solution, i, z);
@@ -541,7 +544,7 @@ INLINE bool conjugate_step(Grid& g, const Tables& tables, u32 l, u32& step, doub
     const bool last = step == level.steps;
     const float factor = float(alpha);
     double sum[1] = {0};
-    for_fours(g, level.n, [&](u32 i) {
+    for_fours(g, level, [&](u32 i) {
         const Four p = load(level.direction, i);
         Four x = {0, 0, 0, 0};
         if (!first) x = load(level.solution, i);
@@ -573,6 +576,8 @@ INLINE void correct(Grid& g, const Tables& tables) {
     u32 step[MAX_LEVELS];
     double start[MAX_LEVELS], before[MAX_LEVELS], alpha[MAX_LEVELS];
     const u32 bottom = tables.bottom ? tables.n_levels - 1 : tables.n_levels;
+    g.enter(0);
+    if (g.waits()) return;
     restrict_first(g, tables);
     clear_ends(g, tables);
     u32 l = 0;
@@ -590,19 +595,24 @@ INLINE void correct(Grid& g, const Tables& tables) {
             smooth_before(g, tables, l);
             if (l + 1 < tables.n_levels) {
                 l++;
-                restrict_to(g, tables, l);
-                entered = true;
-                continue;
+                g.enter(l);
+                if (!g.waits()) {
+                    restrict_to(g, tables, l);
+                    entered = true;
+                    continue;
+                }
+            } else {
+                smooth_after(g, tables, l, 20);
             }
-            smooth_after(g, tables, l, 20);
         }
         // A cycle on level l is complete. The loop goes up as long as the cycles above are complete too.
         for (;;) {
             const Level& level = tables.levels[l];
             const bool inner = l != bottom && level.steps > 1;
-            if (inner && conjugate_step(g, tables, l, step[l], start[l], before[l], alpha[l])) break;
+            if (inner && !g.waits() && conjugate_step(g, tables, l, step[l], start[l], before[l], alpha[l])) break;
             const float* values = inner || l == bottom ? level.solution : level.z;
             if (l == 0) return;
+            g.leave(l);
             prolong_from(g, tables, l, values);
             l--;
             smooth_after(g, tables, l, tables.degree);

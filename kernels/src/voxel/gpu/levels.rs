@@ -1,6 +1,7 @@
 //! The coarse levels as `levels.cuh` reads them.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use pogo_formats::voxel::{BricksView, morton_position};
 use rayon::prelude::*;
@@ -15,22 +16,79 @@ use crate::device::{Arena, DeviceError, Plain};
 /// Nodes of an assembled level, at most.
 const COLUMNS: usize = 1 << COLUMN_BITS;
 
-/// Where arrays are put.
+/// Where arrays are put. `cuts` are the first values on each device but the first; without cuts all lies on the first.
 pub(super) trait Memory {
-    /// Copies `values` to the device; the address of the copy.
-    fn put<T: Plain>(&mut self, values: &[T]) -> Result<u64, DeviceError>;
-    /// Address of `len` zeros on the device.
-    fn zeros<T: Plain>(&mut self, len: usize) -> Result<u64, DeviceError>;
+    /// Copies `values` to the devices; the address of the copy.
+    fn put_cut<T: Plain>(&mut self, values: &[T], cuts: &[usize]) -> Result<u64, DeviceError>;
+    /// Address of `len` zeros on the devices.
+    fn zeros_cut<T: Plain>(&mut self, len: usize, cuts: &[usize]) -> Result<u64, DeviceError>;
+
+    /// The same on the first device.
+    fn put<T: Plain>(&mut self, values: &[T]) -> Result<u64, DeviceError> {
+        self.put_cut(values, &[])
+    }
 }
 
 impl Memory for Arena {
-    fn put<T: Plain>(&mut self, values: &[T]) -> Result<u64, DeviceError> {
-        Ok(self.copy("tables of coarse levels", values)?.pointer())
+    fn put_cut<T: Plain>(&mut self, values: &[T], cuts: &[usize]) -> Result<u64, DeviceError> {
+        Ok(self.copy_cut("tables of coarse levels", values, cuts)?.pointer())
     }
 
-    fn zeros<T: Plain>(&mut self, len: usize) -> Result<u64, DeviceError> {
-        Ok(Arena::zeros::<T>(self, "vectors of coarse levels", len)?.pointer())
+    fn zeros_cut<T: Plain>(&mut self, len: usize, cuts: &[usize]) -> Result<u64, DeviceError> {
+        Ok(Arena::zeros_cut::<T>(self, "vectors of coarse levels", len, cuts)?.pointer())
     }
+}
+
+/// How devices share the coarse levels. A device has an equal number of the nodes of a large level, in the order of the level.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sharing {
+    pub n_devices: usize,
+    /// A level of fewer nodes is computed by the first device alone.
+    pub least: usize,
+}
+
+impl Sharing {
+    /// Number of levels that all devices compute.
+    fn n_shared(self, coarse: &Coarse) -> usize {
+        let smoothed = coarse.levels.len() - usize::from(coarse.is_factorised());
+        coarse.levels[..smoothed].iter().take_while(|level| level.n / 3 >= self.least).count()
+    }
+
+    /// First nodes of each device but the first on a level of `n` nodes: multiples of four.
+    fn cuts(self, n: usize) -> Vec<usize> {
+        (1..self.n_devices).map(|device| n * device / self.n_devices / 4 * 4).collect()
+    }
+
+    /// The same for each level; none where the first device has all.
+    fn cuts_of_levels(self, coarse: &Coarse) -> Vec<Vec<usize>> {
+        let n_shared = self.n_shared(coarse);
+        let cuts = |(l, level): (usize, &Level)| if l < n_shared { self.cuts(level.n / 3) } else { Vec::new() };
+        coarse.levels.iter().enumerate().map(cuts).collect()
+    }
+
+    /// The nodes that a device computes of a level of `n` nodes with these cuts.
+    fn nodes(self, device: usize, n: usize, cuts: &[usize]) -> Range<usize> {
+        if cuts.is_empty() {
+            return if device == 0 { 0..n } else { 0..0 };
+        }
+        let first = if device == 0 { 0 } else { cuts[device - 1] };
+        first..cuts.get(device).copied().unwrap_or(n)
+    }
+}
+
+/// Cuts of `n` values that are in the order of `n_nodes` nodes with these cuts, but not so many of each node.
+fn like(n: usize, n_nodes: usize, cuts: &[usize]) -> Vec<usize> {
+    cuts.iter().map(|cut| n * cut / n_nodes.max(1)).collect()
+}
+
+/// Cuts of values of which each node has `n`.
+fn times(n: usize, cuts: &[usize]) -> Vec<usize> {
+    cuts.iter().map(|cut| n * cut).collect()
+}
+
+/// Cuts of the entries of rows that begin at `first`, cut at these rows.
+fn of_rows(first: &[u32], cuts: &[usize]) -> Vec<usize> {
+    cuts.iter().map(|&cut| first[cut] as usize).collect()
 }
 
 /// Numbers of a vector of `n` nodes: a multiple of four.
@@ -118,28 +176,51 @@ pub(super) fn bytes(coarse: &Coarse, lent: Lent) -> u64 {
     sum + 4 * (n * n) as u64
 }
 
-/// The elements of level 1 and their positions, those of one colour after those of another; and the first of each colour.
-///
-/// The colour of a cell is the parity of its position, the lowest bits of its Morton code. Cells of one colour have no
-/// corner in common. (On level 1 no cell falls apart: its voxels all have the node in its middle.)
-fn colours(bricks: &BricksView) -> (Vec<(u32, [u16; 3])>, [u32; 9]) {
-    let mut of = [const { Vec::new() }; 8];
-    let mut element = 0_u32;
-    for (at, word) in bricks.element_mask.iter().enumerate() {
-        let (brick, part) = (bricks.corner(at / 8), morton_position(at as u64 % 8));
-        for (cell, octants) in word.to_le_bytes().into_iter().enumerate() {
-            if octants != 0 {
-                let within = morton_position(cell as u64);
-                of[cell].push((element, [0, 1, 2].map(|a| (brick[a] / 2 + 2 * part[a] + within[a]) as u16)));
-                element += 1;
+/// The elements of level 1 as they lie in memory: those of one device after those of another, and within a device those of
+/// one colour after those of another.
+struct Colours {
+    /// Number of each element, and position of its cell.
+    order: Vec<(u32, [u16; 3])>,
+    /// First element of each colour, for each device.
+    first: Vec<[u32; 9]>,
+}
+
+impl Colours {
+    /// The colour of a cell is the parity of its position, the lowest bits of its Morton code. Cells of one colour have no
+    /// corner in common. (On level 1 no cell falls apart: its voxels all have the node in its middle.)
+    fn new(bricks: &BricksView, n_devices: usize, device_of: impl Fn(u32) -> usize) -> Self {
+        let mut of = vec![[const { Vec::new() }; 8]; n_devices];
+        let mut element = 0_u32;
+        for (at, word) in bricks.element_mask.iter().enumerate() {
+            let (brick, part) = (bricks.corner(at / 8), morton_position(at as u64 % 8));
+            for (cell, octants) in word.to_le_bytes().into_iter().enumerate() {
+                if octants != 0 {
+                    let within = morton_position(cell as u64);
+                    let position = [0, 1, 2].map(|a| (brick[a] / 2 + 2 * part[a] + within[a]) as u16);
+                    of[device_of(element)][cell].push((element, position));
+                    element += 1;
+                }
             }
         }
+        let mut end = 0;
+        let mut next = |elements: &Vec<_>| {
+            end += elements.len() as u32;
+            end
+        };
+        let mut first = Vec::new();
+        for colours in &of {
+            let begin = first.last().map_or(0, |before: &[u32; 9]| before[8]);
+            let mut of_device = [begin; 9];
+            colours.iter().enumerate().for_each(|(colour, elements)| of_device[colour + 1] = next(elements));
+            first.push(of_device);
+        }
+        Self { order: of.into_iter().flatten().flatten().collect(), first }
     }
-    let mut first = [0; 9];
-    for (colour, elements) in of.iter().enumerate() {
-        first[colour + 1] = first[colour] + elements.len() as u32;
+
+    /// First elements of each device but the first.
+    fn cuts(&self) -> Vec<usize> {
+        self.first[1..].iter().map(|first| first[0] as usize).collect()
     }
-    (of.concat(), first)
 }
 
 /// An address as the kernels' structures hold it.
@@ -147,7 +228,8 @@ fn at<T>(address: u64) -> In<T> {
     In::from_address(address)
 }
 
-/// Puts the coarse levels into a memory. What belongs to the finest level is left to the caller.
+/// Puts the coarse levels into a memory. What belongs to the finest level, and what devices tell each other, is left to the
+/// caller. Returns the tables of each device.
 ///
 /// # Errors
 /// Too little memory, too many levels, or a level too large for the blocks' columns.
@@ -155,8 +237,9 @@ pub(super) fn tables(
     bricks: &BricksView,
     coarse: &Coarse,
     lent: Lent,
+    sharing: Sharing,
     memory: &mut impl Memory,
-) -> Result<Tables, DeviceError> {
+) -> Result<Vec<Tables>, DeviceError> {
     let settings = &coarse.settings;
     let n_levels = coarse.levels.len();
     let most = coarse.levels.iter().skip(1).fold(0, |most, level| most.max(level.n / 3));
@@ -164,60 +247,75 @@ pub(super) fn tables(
         let reason = format!("{n_levels} levels, the second of {most} nodes: there may be {MAX_LEVELS} and {COLUMNS}");
         return Err(DeviceError::Failed { what: "hold the coarse levels", reason });
     }
-    let (order, colour_first) = colours(bricks);
+    let cuts = sharing.cuts_of_levels(coarse);
+    let device_of = |element: u32| {
+        let first_node = coarse.levels[0].nodes[element as usize][0] as usize;
+        cuts[0].partition_point(|&cut| cut <= first_node)
+    };
+    let colours = Colours::new(bricks, sharing.n_devices, device_of);
     let mut out = Tables {
-        colour_first,
         tolerance: settings.inner_tolerance.powi(2),
         n_levels: n_levels as u32,
         degree: settings.degree[1] as u32,
         ..Tables::zeroed()
     };
-    put_vectors(coarse, lent, memory, &mut out)?;
+    put_vectors(coarse, lent, &cuts, memory, &mut out)?;
     for (l, level) in coarse.levels.iter().enumerate() {
-        let n = level.n / 3;
-        let is_bottom = l + 1 == n_levels && coarse.is_factorised();
         let row = &mut out.levels[l];
-        row.n = n as u32;
-        row.n_finer = level.transfer.fine.len() as u32;
+        row.n = (level.n / 3) as u32;
         row.steps = *settings.inner.get(l).or(settings.inner.last()).unwrap_or(&1) as u32;
         row.step = (1.0 / level.lambda) as f32;
         row.cost = level.cost;
-        let mut inverse = level.inverse.clone();
         match &level.operator {
-            Operator::First(operator) => put_first(level, operator, &order, memory, &mut out)?,
+            Operator::First(operator) => put_first(level, operator, (&colours, &cuts[l]), memory, &mut out)?,
             Operator::Assembled(blocks) => {
-                row.nodes = at(memory.put(level.nodes.as_flattened())?);
-                if is_bottom {
-                    // Solved as it is.
-                    inverse.fill(1.0);
-                } else {
-                    let rounded = Rounded::new(blocks);
-                    row.row_first = at(memory.put(&blocks.first)?);
-                    row.column = at(memory.put(&rounded.column)?);
-                    row.value = at(memory.put(rounded.value.as_flattened())?);
-                    row.ninth = at(memory.put(&rounded.ninth)?);
-                    row.unit = rounded.unit;
-                }
-                put_transfer(level, n, memory, row)?;
+                let is_bottom = l + 1 == n_levels && coarse.is_factorised();
+                put_assembled(level, blocks, is_bottom, [&cuts[l - 1], &cuts[l]], memory, row)?;
             }
             Operator::Half(_) => unreachable!("only on the CPU"),
         }
-        inverse.resize(padded(n), 0.0);
-        out.levels[l].inverse = at(memory.put(&inverse)?);
     }
     if let (Some(factor), Some(last)) = (&coarse.bottom, coarse.levels.last()) {
         out.bottom = at(memory.put(&inverse(factor, last.n))?);
     }
-    Ok(out)
+    Ok((0..sharing.n_devices).map(|device| of_device(device, coarse, sharing, &cuts, &colours, &out)).collect())
+}
+
+/// The tables of a device, from those of all.
+fn of_device(
+    device: usize,
+    coarse: &Coarse,
+    sharing: Sharing,
+    cuts: &[Vec<usize>],
+    colours: &Colours,
+    all: &Tables,
+) -> Tables {
+    let mut out = *all;
+    for (l, level) in coarse.levels.iter().enumerate() {
+        let nodes = sharing.nodes(device, level.n / 3, &cuts[l]);
+        (out.levels[l].first, out.levels[l].end) = (nodes.start as u32, nodes.end as u32);
+    }
+    out.colour_first = colours.first[device];
+    out.peers.n_devices = sharing.n_devices as u32;
+    out.peers.me = device as u32;
+    out.peers.n_shared = sharing.n_shared(coarse) as u32;
+    out.peers.n_elements = colours.order.len() as u32;
+    out
 }
 
 /// Finds places for the vectors of all levels: in memory that is lent, or of their own.
-fn put_vectors(coarse: &Coarse, lent: Lent, memory: &mut impl Memory, out: &mut Tables) -> Result<(), DeviceError> {
+fn put_vectors(
+    coarse: &Coarse,
+    lent: Lent,
+    cuts: &[Vec<usize>],
+    memory: &mut impl Memory,
+    out: &mut Tables,
+) -> Result<(), DeviceError> {
     let mut places = Places { lent, used: [0; 2] };
     for_vectors(coarse, |level, vector, n| {
         let at = match places.find(level, vector, 4 * n as u64) {
             Some(at) => at,
-            None => memory.zeros::<f32>(n)?,
+            None => memory.zeros_cut::<f32>(n, &times(3, &cuts[level]))?,
         };
         let super::layout::Level { residual, direction, product, solution, z, t, d, .. } = &mut out.levels[level];
         *[residual, direction, product, solution, z, t, d][vector] = Out::<f32>::from_address(at);
@@ -229,40 +327,83 @@ fn put_vectors(coarse: &Coarse, lent: Lent, memory: &mut impl Memory, out: &mut 
 fn put_first(
     level: &Level,
     operator: &First,
-    order: &[(u32, [u16; 3])],
+    (colours, node_cuts): (&Colours, &[usize]),
     memory: &mut impl Memory,
     out: &mut Tables,
 ) -> Result<(), DeviceError> {
+    let (order, cuts) = (&colours.order, colours.cuts());
     let nodes: Vec<u32> = order.iter().flat_map(|&(e, _)| level.nodes[e as usize]).collect();
-    out.levels[0].nodes = at(memory.put(&nodes)?);
+    out.levels[0].nodes = at(memory.put_cut(&nodes, &times(8, &cuts))?);
     drop(nodes);
     let child = |&(e, _): &(u32, _)| match operator.child[e as usize] {
         (_, 0) => operator.own.partition_point(|&own| own < e) as u32,
         (child, _) => child,
     };
-    out.child = at(memory.put(&order.iter().map(child).collect::<Vec<u32>>())?);
+    out.child = at(memory.put_cut(&order.iter().map(child).collect::<Vec<u32>>(), &cuts)?);
     let cell = |&(e, [x, y, z]): &(u32, [u16; 3])| {
         let places = level.transfer.of(e as usize).fold(0, |bits, (_, place)| bits | 1 << place);
         Cell { places, x, y, z, octants: operator.child[e as usize].1.into() }
     };
-    out.cells = at(memory.put(&order.iter().map(cell).collect::<Vec<Cell>>())?);
+    out.cells = at(memory.put_cut(&order.iter().map(cell).collect::<Vec<Cell>>(), &cuts)?);
     let lower = |matrix: &[f32; 576]| -> [f32; 300] {
         let mut rows = (0..24).flat_map(|i| matrix[24 * i..24 * i + i + 1].iter());
         std::array::from_fn(|_| *rows.next().unwrap_or(&0.0))
     };
     let own: Vec<[f32; 300]> = operator.matrices.iter().map(lower).collect();
-    out.own = at(memory.put(own.as_flattened())?);
-    Ok(())
+    out.own = at(memory.put_cut(&own, &like(own.len(), order.len(), &cuts))?);
+    put_inverse(level, node_cuts, memory, &mut out.levels[0])
 }
 
-/// Where each finer node stands, and which finer nodes each node has to do with.
-fn put_transfer(
+/// 1 / diagonal, cut at these nodes.
+fn put_inverse(
     level: &Level,
-    n: usize,
+    cuts: &[usize],
     memory: &mut impl Memory,
     row: &mut super::layout::Level,
 ) -> Result<(), DeviceError> {
-    let transfer = &level.transfer;
+    let mut inverse = level.inverse.clone();
+    inverse.resize(padded(level.n / 3), 0.0);
+    row.inverse = at(memory.put_cut(&inverse, &times(3, cuts))?);
+    Ok(())
+}
+
+/// The operator of a further level, and its transfer. `cuts` are those of the finer level and of this one.
+fn put_assembled(
+    level: &Level,
+    blocks: &Packed,
+    is_bottom: bool,
+    [finer, cuts]: [&[usize]; 2],
+    memory: &mut impl Memory,
+    row: &mut super::layout::Level,
+) -> Result<(), DeviceError> {
+    let n = level.n / 3;
+    row.nodes = at(memory.put_cut(&level.nodes, &like(level.nodes.len(), n, cuts))?);
+    put_transfer(level, [finer, cuts], memory, row)?;
+    if is_bottom {
+        // Solved as it is.
+        let mut ones = vec![1.0_f32; level.n];
+        ones.resize(padded(n), 0.0);
+        row.inverse = at(memory.put(&ones)?);
+        return Ok(());
+    }
+    let (rounded, of_blocks) = (Rounded::new(blocks), of_rows(&blocks.first, cuts));
+    row.row_first = at(memory.put_cut(&blocks.first, cuts)?);
+    row.column = at(memory.put_cut(&rounded.column, &of_blocks)?);
+    row.value = at(memory.put_cut(&rounded.value, &of_blocks)?);
+    row.ninth = at(memory.put_cut(&rounded.ninth, &of_blocks)?);
+    row.unit = rounded.unit;
+    put_inverse(level, cuts, memory, row)
+}
+
+/// Where each finer node stands, and which finer nodes each node has to do with. `cuts` are those of the finer level and of
+/// this one.
+fn put_transfer(
+    level: &Level,
+    [finer, cuts]: [&[usize]; 2],
+    memory: &mut impl Memory,
+    row: &mut super::layout::Level,
+) -> Result<(), DeviceError> {
+    let (transfer, n) = (&level.transfer, level.n / 3);
     let mut owner = vec![0_u32; transfer.fine.len()];
     let mut first = vec![0_u32; n + 1];
     let corners = |element: usize, place: usize| {
@@ -286,9 +427,9 @@ fn put_transfer(
             }
         }
     }
-    row.owner = at(memory.put(&owner)?);
-    row.gather_first = at(memory.put(&first)?);
-    row.gather = at(memory.put(&gather)?);
+    row.owner = at(memory.put_cut(&owner, finer)?);
+    row.gather_first = at(memory.put_cut(&first, cuts)?);
+    row.gather = at(memory.put_cut(&gather, &of_rows(&first, cuts))?);
     Ok(())
 }
 
@@ -370,29 +511,48 @@ fn inverse(factor: &Factor, n: usize) -> Vec<f32> {
     out
 }
 
-/// The moduli of the finest level; `one`: that of the first voxel is that of all.
+/// The moduli of the finest level; `one`: that of the first voxel is that of all. They are cut into equal parts: voxels have
+/// the order of the elements of level 1.
 pub(super) fn put_moduli(
-    moduli: &Moduli,
-    spacing: f64,
+    (moduli, spacing): (&Moduli, f64),
     one: bool,
+    n_devices: usize,
     memory: &mut impl Memory,
-    out: &mut Tables,
-) -> Result<(), DeviceError> {
+) -> Result<PutModuli, DeviceError> {
+    let cuts = |n: usize| (1..n_devices).map(|device| n * device / n_devices).collect::<Vec<usize>>();
+    let mut out = PutModuli::default();
     match *moduli {
         Moduli::Classes { class, young } => {
             let mut young: Vec<f32> = young.iter().map(|&e| (e * spacing) as f32).collect();
             match class.first() {
                 Some(&first) if one => young = vec![young[usize::from(first)]],
-                _ => out.material = at(memory.put(class)?),
+                _ => out.material = memory.put_cut(class, &cuts(class.len()))?,
             }
-            out.young = at(memory.put(&young)?);
+            out.young = memory.put(&young)?;
         }
         Moduli::Each { modulus, scale } => {
-            out.modulus = at(memory.put(modulus)?);
+            out.modulus = memory.put_cut(modulus, &cuts(modulus.len()))?;
             out.modulus_unit = (scale * spacing) as f32;
         }
     }
-    Ok(())
+    Ok(out)
+}
+
+/// Where [`put_moduli`] has put what there is of classes, moduli of classes and moduli of voxels.
+#[derive(Debug, Default)]
+pub(super) struct PutModuli {
+    material: u64,
+    young: u64,
+    modulus: u64,
+    modulus_unit: f32,
+}
+
+impl PutModuli {
+    /// Tells the kernels.
+    pub fn enter(&self, tables: &mut Tables) {
+        (tables.material, tables.young) = (at(self.material), at(self.young));
+        (tables.modulus, tables.modulus_unit) = (at(self.modulus), self.modulus_unit);
+    }
 }
 
 #[cfg(test)]
@@ -412,23 +572,25 @@ mod tests {
     struct HostMemory(Vec<Vec<u128>>);
 
     impl Memory for HostMemory {
-        fn put<T: Plain>(&mut self, values: &[T]) -> Result<u64, DeviceError> {
-            let address = self.zeros::<T>(values.len())?;
+        fn put_cut<T: Plain>(&mut self, values: &[T], cuts: &[usize]) -> Result<u64, DeviceError> {
+            let address = self.zeros_cut::<T>(values.len(), cuts)?;
             // SAFETY: made just now, as long as is copied.
             unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), address as *mut T, values.len()) };
             Ok(address)
         }
 
-        fn zeros<T: Plain>(&mut self, len: usize) -> Result<u64, DeviceError> {
+        fn zeros_cut<T: Plain>(&mut self, len: usize, cuts: &[usize]) -> Result<u64, DeviceError> {
+            assert!(cuts.is_sorted() && cuts.iter().all(|&cut| cut <= len), "{cuts:?} of {len}");
             self.0.push(vec![0; (len * size_of::<T>()).div_ceil(16) + 1]);
             Ok(self.0.last().expect("just pushed").as_ptr() as u64)
         }
     }
 
-    /// levels.cuh compiled for the host, with one thread.
+    /// levels.cuh compiled for the host, with one thread for each device.
     struct Twin {
         library: libloading::Library,
         folder: std::path::PathBuf,
+        sharing: Sharing,
     }
 
     impl Drop for Twin {
@@ -438,19 +600,26 @@ mod tests {
     }
 
     impl Twin {
-        fn new(name: &str) -> Option<Self> {
+        fn new(name: &str, sharing: Sharing) -> Option<Self> {
             let folder = std::env::temp_dir().join(format!("pogo-{name}-{}", std::process::id()));
             std::fs::create_dir_all(&folder).expect("can make a folder");
             let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/voxel/gpu/levels.cuh");
+            let define = if sharing.n_devices > 1 { "#define POGO_DEVICES\n" } else { "" };
             let code = format!(
-                "#include \"{source}\"\n#include <cstring>\n\
-                 extern \"C\" void twin(const Tables* tables, const float* cell) {{ std::memcpy(CELL, cell, sizeof CELL); \
-                 Grid g(*tables); correct(g, *tables); prolong_first(g, *tables); clear_fixed(g, *tables); }}\n\
+                "{define}#include \"{source}\"\n#include <cstring>\n#include <thread>\n#include <vector>\n\
+                 template <class Act> void each(const Tables* tables, int n, Act act) {{ std::vector<std::thread> all; \
+                 for (int i = 0; i < n; i++) all.emplace_back([=] {{ Grid g(tables[i]); act(g, tables[i]); }}); \
+                 for (auto& thread : all) thread.join(); }}\n\
+                 extern \"C\" void twin(const Tables* tables, int n, const float* cell) {{ \
+                 std::memcpy(CELL, cell, sizeof CELL); \
+                 each(tables, n, [](Grid& g, const Tables& t) {{ correct(g, t); }}); \
+                 each(tables, n, [](Grid& g, const Tables& t) {{ prolong_first(g, t); }}); \
+                 each(tables, 1, [](Grid& g, const Tables& t) {{ clear_fixed(g, t); }}); }}\n\
                  extern \"C\" unsigned long long bytes() {{ return sizeof(Tables); }}\n"
             );
             std::fs::write(folder.join("twin.cpp"), code).expect("can write");
             let mut compiler = std::process::Command::new("c++");
-            compiler.args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-o", "twin.so", "twin.cpp"]);
+            compiler.args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-pthread", "-o", "twin.so", "twin.cpp"]);
             match compiler.current_dir(&folder).status() {
                 Ok(status) => assert!(status.success(), "levels.cuh does not compile for the host"),
                 Err(_) => {
@@ -463,7 +632,7 @@ mod tests {
             // SAFETY: declared above.
             let size = unsafe { library.get::<unsafe extern "C" fn() -> u64>(b"bytes\0").expect("defined above")() };
             assert_eq!(size, size_of::<Tables>() as u64);
-            Some(Self { library, folder })
+            Some(Self { library, folder, sharing })
         }
 
         /// z of a correction for r, and its work.
@@ -486,30 +655,56 @@ mod tests {
             let t = memory.put(&moved).expect("fits");
             let lent = memory.put(&vec![f32::NAN; n]).expect("fits");
             let lent = Lent { z: lent, t, bytes: 4 * n as u64 };
-            let mut tables = tables(view, coarse, lent, &mut memory).expect("fits");
-            put_moduli(moduli, spacing, false, &mut memory, &mut tables).expect("fits");
-            let z = memory.zeros::<f32>(n).expect("fits");
-            tables.fine_residual = at(t);
-            tables.fine_z = Out::<f32>::from_address(z);
-            tables.planes = at(memory.put(&tiles.planes).expect("fits"));
-            tables.tiles = at(memory.put(&tiles.firsts()).expect("fits"));
-            tables.n_tiles = tiles.n_tiles[0] as u32;
+            // Several devices have vectors of their own.
+            let lent = if self.sharing.n_devices > 1 { Lent::default() } else { lent };
+            let mut tables = tables(view, coarse, lent, self.sharing, &mut memory).expect("fits");
+            let put = put_moduli((moduli, spacing), false, self.sharing.n_devices, &mut memory).expect("fits");
+            let z = memory.zeros_cut::<f32>(n, &[]).expect("fits");
+            let planes = memory.put(&tiles.planes).expect("fits");
+            let firsts = memory.put(&tiles.firsts()).expect("fits");
             let fixed: Vec<u32> = fixed.iter().map(|dof| 3 * tiles.order[*dof as usize / 3] + dof % 3).collect();
-            tables.fixed = at(memory.put(&fixed).expect("fits"));
-            tables.n_fixed = fixed.len() as u32;
-            let work = memory.zeros::<f64>(1).expect("fits");
-            tables.work = Out::<f64>::from_address(work);
+            let fixed = (memory.put(&fixed).expect("fits"), fixed.len() as u32);
+            let work = memory.zeros_cut::<f64>(self.sharing.n_devices, &[]).expect("fits");
+            for (device, tables) in tables.iter_mut().enumerate() {
+                put.enter(tables);
+                (tables.fine_residual, tables.fine_z) = (at(t), Out::<f32>::from_address(z));
+                (tables.planes, tables.tiles, tables.n_tiles) = (at(planes), at(firsts), tiles.n_tiles[0] as u32);
+                (tables.fixed, tables.n_fixed) = (at(fixed.0), fixed.1);
+                tables.work = Out::<f64>::from_address(work + 8 * device as u64);
+            }
+            self.enter_peers(&tiles, &mut tables, &mut memory);
             // SAFETY: declared above; addresses of this process, of arrays as long as the tables say.
             unsafe {
-                let run: libloading::Symbol<unsafe extern "C" fn(*const Tables, *const f32)> =
+                let run: libloading::Symbol<unsafe extern "C" fn(*const Tables, i32, *const f32)> =
                     self.library.get(b"twin\0").expect("defined above");
-                run(&tables, coarse.cell().as_ptr());
+                run(tables.as_ptr(), tables.len() as i32, coarse.cell().as_ptr());
             }
             // SAFETY: as long as was asked for.
             let found = unsafe { std::slice::from_raw_parts(z as *const f32, n) };
             // SAFETY: one number.
             let work = unsafe { *(work as *const f64) };
             (places().map(|at| found[at]).collect(), work)
+        }
+    }
+
+    impl Twin {
+        /// What devices tell each other: each has one thread block.
+        fn enter_peers(&self, tiles: &Tiles, tables: &mut [Tables], memory: &mut HostMemory) {
+            let n = self.sharing.n_devices;
+            let shares = tiles.shares(n);
+            let mut zeros = |len: usize| (0..n).map(|_| memory.zeros_cut::<f64>(len, &[]).expect("fits")).collect();
+            let (partial, met): (Vec<u64>, Vec<u64>) = (zeros(6 * n), zeros(n));
+            for (device, tables) in tables.iter_mut().enumerate() {
+                let (nodes, tiles) = tiles.nodes_of(shares.planes(device));
+                let peers = &mut tables.peers;
+                for other in 0..n {
+                    peers.partial[other] = Out::<f64>::from_address(partial[other]);
+                    peers.met[other] = Out::<u32>::from_address(met[other]);
+                }
+                (peers.n_blocks, peers.first_block) = (n as u32, device as u32);
+                (peers.node_first, peers.node_end) = (nodes.start, nodes.end);
+                [peers.tile_first, peers.tile_last] = tiles;
+            }
         }
     }
 
@@ -522,7 +717,21 @@ mod tests {
 
     #[test]
     fn the_correction_on_a_device_is_that_of_the_cpu() {
-        let Some(twin) = Twin::new("twin") else { return };
+        let Some(twin) = Twin::new("twin", Sharing { n_devices: 1, least: 0 }) else { return };
+        check_corrections(&[twin]);
+    }
+
+    #[test]
+    fn the_correction_on_several_devices_is_that_of_the_cpu() {
+        let sharing = [(2, 0), (2, 300), (3, 0), (3, 1000), (2, 1 << 30)];
+        let twin = |(i, (n_devices, least))| Twin::new(&format!("twin-{i}"), Sharing { n_devices, least });
+        let twins: Option<Vec<Twin>> = sharing.into_iter().enumerate().map(twin).collect();
+        let Some(twins) = twins else { return };
+        check_corrections(&twins);
+    }
+
+    /// Corrections of some samples by levels.cuh beside those of the CPU.
+    fn check_corrections(twins: &[Twin]) {
         // Thin floors on pillars: no part is loose.
         let bricks = bricks_of([45, 33, 41], |[x, y, z]| z % 5 == 0 || (x % 4 < 2 && y % 5 == 1));
         let view = bricks.view();
@@ -548,22 +757,32 @@ mod tests {
             let mut coarse =
                 Coarse::new(&cube, Elements::of_bricks(&view), &mask, &stiffness, &settings, Host::Device, None);
             coarse.make_matrices(&stiffness);
-            let (found, work) = twin.correct(&coarse, (&view, &moduli, 0.1), &fixed, &r);
             let mut expected = vec![0.0_f32; 3 * n_nodes];
             coarse.correct(&mut r.clone(), &mut expected, Default::default(), &stiffness);
             fixed.iter().for_each(|&dof| expected[dof as usize] = 0.0);
-            let error = apart(&found, &expected);
-            eprintln!("{} levels, {n_nodes} nodes: difference {error:.1e}", coarse.levels.len());
-            assert!((work - coarse.products).abs() < 0.1 * work, "{work} {}", coarse.products);
-            // Blocks of assembled levels are rounded to 16 bits.
-            assert!(error < 1e-3 && expected.iter().any(|&v| v != 0.0), "{settings:?}: {error}");
+            let mut first = None;
+            for twin in twins {
+                let (found, work) = twin.correct(&coarse, (&view, &moduli, 0.1), &fixed, &r);
+                let error = apart(&found, &expected);
+                let from_first = apart(&found, first.get_or_insert(found.clone()));
+                eprintln!(
+                    "{} levels, {n_nodes} nodes, {:?}: difference {error:.1e}, from the first {from_first:.1e}",
+                    coarse.levels.len(),
+                    twin.sharing
+                );
+                assert!((work - coarse.products).abs() < 0.1 * work, "{work} {}", coarse.products);
+                // Blocks of assembled levels are rounded to 16 bits.
+                assert!(error < 1e-3 && expected.iter().any(|&v| v != 0.0), "{settings:?}: {error}");
+                // Sums of several devices have another order.
+                assert!(from_first < 1e-5, "{settings:?}, {:?}: {from_first}", twin.sharing);
+            }
         }
     }
 
     #[test]
     fn slow_motions_of_long_samples_are_corrected() {
         // A bar held at both ends gives way in its middle far more than anything short: what is there moves nearly as a whole.
-        let Some(twin) = Twin::new("bar") else { return };
+        let Some(twin) = Twin::new("bar", Sharing { n_devices: 1, least: 0 }) else { return };
         let length = 1000;
         let bricks = bricks_of([9, 9, length], |_| true);
         let view = bricks.view();

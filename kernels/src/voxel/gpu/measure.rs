@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::product::FineLevel;
-use crate::device::{Buffer, DeviceError, Gpu, Kernel, Stream};
+use crate::device::{Buffer, DeviceError, Devices, Kernel};
 use crate::voxel::StaticProblem;
 
 /// One kind of launch.
@@ -39,11 +39,10 @@ pub struct FineReport {
 /// # Errors
 /// No device, too little memory on it, or what the driver says.
 pub fn measure_fine_level(problem: &StaticProblem, repeats: usize) -> Result<FineReport, DeviceError> {
-    let gpu = Gpu::open(0)?;
-    let stream = Stream::new()?;
+    let devices = Devices::open(&[0])?;
     let start = Instant::now();
-    let level = FineLevel::new(&gpu, &stream, problem, 2.3)?;
-    stream.synchronize()?;
+    let level = FineLevel::new(&devices, problem, 2.3)?;
+    devices.synchronize()?;
     let setup_seconds = start.elapsed().as_secs_f64();
     let n = level.n_dofs();
     let values: Vec<f32> =
@@ -53,7 +52,7 @@ pub fn measure_fine_level(problem: &StaticProblem, repeats: usize) -> Result<Fin
     let wide = Buffer::of(&values.iter().map(|&v| f64::from(v)).collect::<Vec<f64>>())?;
     drop(values);
     let out = Buffer::<f64>::zeros(n)?;
-    let (s, kernels) = (&stream, &level.kernels);
+    let (s, kernels) = (&devices, &level.sides[0].kernels);
     // Names, kernels, bytes of vectors a degree of freedom, and what launches them.
     type Launch<'a> = &'a dyn Fn() -> Result<(), DeviceError>;
     let forms: [(&'static str, Kernel, f64, Launch<'_>); 7] = [
@@ -69,13 +68,13 @@ pub fn measure_fine_level(problem: &StaticProblem, repeats: usize) -> Result<Fin
     for (name, kernel, vectors, launch) in forms {
         let mut times = Vec::new();
         launch()?;
-        stream.synchronize()?;
+        devices.synchronize()?;
         for _ in 0..repeats.max(1) {
             let start = Instant::now();
             for _ in 0..10 {
                 launch()?;
             }
-            stream.synchronize()?;
+            devices.synchronize()?;
             times.push(100.0 * start.elapsed().as_secs_f64());
         }
         times.sort_by(f64::total_cmp);
@@ -88,5 +87,5 @@ pub fn measure_fine_level(problem: &StaticProblem, repeats: usize) -> Result<Fin
             warps: kernel.resident * kernel.threads / 32,
         });
     }
-    Ok(FineReport { device: gpu.name.clone(), setup_seconds, table_bytes: level.bytes, launches })
+    Ok(FineReport { device: devices.names(), setup_seconds, table_bytes: level.bytes, launches })
 }

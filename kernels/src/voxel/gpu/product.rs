@@ -1,14 +1,17 @@
-//! The finest level on a device: tables, and launches of the kernels in `brick.cu`.
+//! The finest level on one or several devices: tables, and launches of the kernels in `brick.cu`.
 //!
 //! Vectors have three numbers a node, in the order of the tiles: [`FineLevel::order`] gives the place of each of the bricks'
-//! nodes. Sums come in one order: the same bits on every run.
+//! nodes. Sums come in one order: the same bits on every run on so many devices. Each device computes the stretches in its
+//! share of the tiles, and reads what it needs of the other devices' memory.
+
+use std::ops::Range;
 
 use super::super::multigrid::{factors, weight};
 use super::super::{Cube, Moduli, NodalForce, StaticProblem};
 use super::layout::*;
-use super::tiles::{self, Tiles};
+use super::tiles::{self, Shares, Tiles};
 use crate::device::layout::{In, Out, Pointer};
-use crate::device::{Arena, Buffer, DeviceError, Gpu, Kernel, Module, Plain, Slice, Stream, arguments};
+use crate::device::{Arena, Buffer, DeviceError, Devices, Gpu, Kernel, Module, Plain, Slice, arguments};
 use crate::simd::Real;
 
 impl<T: Real> Stiffness<T> {
@@ -47,17 +50,48 @@ pub(crate) struct FineLevel {
     pub bytes: u64,
     /// First planes of the tiles, and how many of these stand along x.
     pub tiles: (Slice<Tile>, u32),
+    /// What lies in the memory of each device.
+    pub shares: Shares,
+    /// One for each device.
+    pub(super) sides: Vec<Side>,
     n_nodes: usize,
     lambda: f32,
     single: Params<f32>,
     double: Params<f64>,
-    /// The stretches of each [`Cut`].
-    stretches: [Slice<Stretch>; 3],
-    pub(super) kernels: Kernels,
     inverse: Slice<u16>,
     partial: Slice<f64>,
     forces: Buffer<Force>,
     _arena: Arena,
+}
+
+/// What one device computes.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub kernels: Kernels,
+    /// The nodes of its planes, and the first and the last tile of these.
+    pub nodes: Range<u32>,
+    pub tiles: [u32; 2],
+    /// The stretches of each [`Cut`], and the number of those of the devices before.
+    stretches: [(Slice<Stretch>, usize); 3],
+}
+
+impl Side {
+    /// The side of the device that is current.
+    fn new(
+        devices: &Devices,
+        device: usize,
+        (tiles, shares, cuts, one_modulus): (&Tiles, &Shares, &[Vec<Stretch>; 3], bool),
+        arena: &mut Arena,
+    ) -> Result<Self, DeviceError> {
+        let mut stretches = Vec::new();
+        for cut in cuts {
+            let before = (0..device).map(|device| shares.stretches(device, cut).len()).sum();
+            stretches.push((arena.copy("stretches", &shares.stretches(device, cut))?, before));
+        }
+        let (nodes, tiles) = tiles.nodes_of(shares.planes(device));
+        let kernels = Kernels::new(devices.gpu(device), one_modulus)?;
+        Ok(Self { kernels, nodes, tiles, stretches: [stretches[0], stretches[1], stretches[2]] })
+    }
 }
 
 /// Kernels of the finest level.
@@ -118,72 +152,83 @@ fn scales(problem: &StaticProblem, kind: u32) -> (f64, Vec<f64>, f64) {
     }
 }
 
+/// Places the tables of the tiles and their elements, each device's share in its memory; the parameters with their addresses.
+fn place(
+    tiles: &Tiles,
+    shares: &Shares,
+    (classes, moduli): (&[u8], &[f32]),
+    arena: &mut Arena,
+) -> Result<Params<f32>, DeviceError> {
+    let fixed: Vec<u32> = tiles.fixed.iter().flatten().flatten().copied().collect();
+    let elements = |len: usize| {
+        shares.cuts(|plane| {
+            let word = tiles.planes.get(plane).map(|plane| plane.word[0].element_at & !HAS_FIXED);
+            word.map_or(len, |first| len.min(first as usize))
+        })
+    };
+    let halo = shares.cuts(|plane| tiles.planes.get(plane).map_or(tiles.halo.len(), |plane| plane.halo_at as usize));
+    Ok(Params {
+        planes: arena.copy_cut("planes", &tiles.planes, &shares.cuts(|plane| plane))?.at(),
+        halo: arena.copy_cut("halo", &tiles.halo, &halo)?.at(),
+        fixed: arena.copy("fixed", &fixed)?.at(),
+        classes: arena.copy_cut("classes of elements", classes, &elements(classes.len()))?.at(),
+        moduli: arena.copy_cut("moduli of elements", moduli, &elements(moduli.len()))?.at(),
+        ..Params::zeroed()
+    })
+}
+
+/// The same tables for kernels in f64.
+fn in_double(single: &Params<f32>) -> Params<f64> {
+    let Params { planes, halo, fixed, inverse, classes, moduli, kind, .. } = *single;
+    Params { planes, halo, fixed, inverse, classes, moduli, kind, ..Params::zeroed() }
+}
+
 impl FineLevel {
-    /// Tables of a problem, of whose fixed degrees of freedom only which they are counts, on the device. `lambda` is the
+    /// Tables of a problem, of whose fixed degrees of freedom only which they are counts, on the devices. `lambda` is the
     /// largest eigenvalue of D⁻¹ K for the smoother.
     ///
     /// # Errors
     /// What the driver says; too little memory.
-    pub fn new(gpu: &Gpu, stream: &Stream, problem: &StaticProblem, lambda: f64) -> Result<Self, DeviceError> {
+    pub fn new(devices: &Devices, problem: &StaticProblem, lambda: f64) -> Result<Self, DeviceError> {
         let bricks = &problem.bricks;
         let n_nodes = bricks.n_nodes();
         let fixed: Vec<u32> = problem.fixed.iter().map(|dof| 3 * dof.node + u32::from(dof.direction)).collect();
         let tiles = Tiles::new(bricks, &fixed);
+        let shares = tiles.shares(devices.len());
         let cube = Cube::new(problem.poisson);
         let (kind, classes, moduli) = tiles::moduli(&tiles, bricks, &problem.moduli);
         let (factor, young, unit) = scales(problem, kind);
-        let fixed: Vec<u32> = tiles.fixed.iter().flatten().flatten().copied().collect();
-        let cuts = tiles::longest(kind != ONE).map(|longest| tiles.cut(longest));
+        let cuts = tiles::longest(kind != ONE).map(|longest| tiles.cut(longest, devices.len()));
         let most_stretches = cuts.iter().map(Vec::len).max().unwrap_or(0);
-        let tables = tiles.bytes() + classes.len() as u64 + 4 * moduli.len() as u64;
         let stretch_bytes: usize = cuts.iter().map(|cut| size_of_val(&cut[..])).sum();
+        let tables = tiles.bytes() + classes.len() as u64 + 4 * moduli.len() as u64;
 
-        let mut arena = Arena::default();
-        let classes = arena.copy("classes of elements", &classes)?;
-        let moduli = arena.copy("moduli of elements", &moduli)?;
-        let single: Vec<f32> = young.iter().map(|&y| y as f32).collect();
-        let young = (arena.copy("moduli of classes", &single)?, arena.copy("moduli of classes f64", &young)?);
-        let planes = arena.copy("planes", &tiles.planes)?;
-        let halo = arena.copy("halo", &tiles.halo)?;
-        let fixed = arena.copy("fixed", &fixed)?;
+        let mut arena = Arena::of_devices(devices.ordinals());
         // Read two at a time.
-        let inverse = arena.zeros::<u16>("inverse diagonal", n_nodes.next_multiple_of(2))?;
-        let addresses = Params::<f32> {
-            k: Stiffness::new(&cube, factor),
-            planes: planes.at(),
-            halo: halo.at(),
-            fixed: fixed.at(),
-            inverse: inverse.at(),
-            classes: classes.at(),
-            moduli: moduli.at(),
-            young: young.0.at(),
-            unit: unit as f32,
-            kind,
-            ..Params::zeroed()
-        };
-        let [a, b, c] = cuts.each_ref().map(|cut| arena.copy("stretches", cut));
+        let inverse = arena.zeros_cut::<u16>("inverse diagonal", n_nodes.next_multiple_of(2), &shares.node_cuts(1))?;
+        let mut single = place(&tiles, &shares, (&classes, &moduli), &mut arena)?;
+        (single.k, single.inverse) = (Stiffness::new(&cube, factor), inverse.at());
+        (single.unit, single.kind) = (unit as f32, kind);
+        let mut double = in_double(&single);
+        (double.k, double.unit) = (Stiffness::new(&cube, factor), unit);
+        let rounded: Vec<f32> = young.iter().map(|&y| y as f32).collect();
+        single.young = arena.copy("moduli of classes", &rounded)?.at();
+        double.young = arena.copy("moduli of classes f64", &young)?.at();
+        let mut sides = Vec::new();
+        devices.for_each(|device, _| {
+            sides.push(Side::new(devices, device, (&tiles, &shares, &cuts, kind == ONE), &mut arena)?);
+            Ok(())
+        })?;
         let out = Self {
             sum: arena.zeros("sum", 1)?,
             bytes: tables + (stretch_bytes + 8 * most_stretches) as u64,
             tiles: (arena.copy("tiles", &tiles.firsts())?, tiles.n_tiles[0] as u32),
+            shares,
+            sides,
             n_nodes,
             lambda: lambda as f32,
-            double: Params {
-                k: Stiffness::new(&cube, factor),
-                planes: planes.at(),
-                halo: halo.at(),
-                fixed: fixed.at(),
-                inverse: inverse.at(),
-                classes: classes.at(),
-                moduli: moduli.at(),
-                young: young.1.at(),
-                unit,
-                kind,
-                ..Params::zeroed()
-            },
-            single: addresses,
-            stretches: [a?, b?, c?],
-            kernels: Kernels::new(gpu, kind == ONE)?,
+            single,
+            double,
             order: tiles.order,
             inverse,
             partial: arena.zeros("partial sums", most_stretches)?,
@@ -192,13 +237,24 @@ impl FineLevel {
         };
         // E h has its unit in f64 there, and a factor that all share.
         let params = Params { unit: (1.0 / (cube.diagonal * factor)) as f32, w: unit as f32, ..out.single };
-        let (address, first, n_planes) = (out.inverse.pointer(), 1_u32, planes.len() as u32);
-        if n_planes > 1 {
-            let invert = out.kernels.invert;
-            // SAFETY: what the kernel takes; the tables name what is there.
-            unsafe { invert.launch(stream, n_planes - 1, &mut arguments![params, address, first])? };
-        }
+        out.invert_diagonal(devices, params)?;
         Ok(out)
+    }
+
+    /// Computes 1 / diagonal.
+    fn invert_diagonal(&self, devices: &Devices, params: Params<f32>) -> Result<(), DeviceError> {
+        devices.meet()?;
+        devices.for_each(|device, stream| {
+            // Plane 0 is empty.
+            let (address, planes) = (self.inverse.pointer(), self.shares.planes(device));
+            let first = planes.start.max(1);
+            if planes.end <= first {
+                return Ok(());
+            }
+            let (invert, n_planes, first) = (self.sides[device].kernels.invert, planes.end - first, first as u32);
+            // SAFETY: what the kernel takes; the tables name what is there.
+            unsafe { invert.launch(stream, n_planes as u32, &mut arguments![params, address, first]) }
+        })
     }
 
     /// Address of the tiles' planes.
@@ -228,7 +284,12 @@ impl FineLevel {
     ///
     /// # Errors
     /// What the driver says.
-    pub fn set_forces(&mut self, forces: &[NodalForce], fixed: &[super::super::FixedDof]) -> Result<(), DeviceError> {
+    pub fn set_forces(
+        &mut self,
+        on: &Devices,
+        forces: &[NodalForce],
+        fixed: &[super::super::FixedDof],
+    ) -> Result<(), DeviceError> {
         let is_fixed = |force: &NodalForce| {
             fixed.binary_search_by_key(&(force.node, force.direction), |dof| (dof.node, dof.direction)).is_ok()
         };
@@ -241,7 +302,8 @@ impl FineLevel {
             })
             .collect();
         list.sort_unstable_by_key(|force| force.dof);
-        self.forces = Buffer::of(&list)?;
+        let cuts = self.shares.node_cuts(3).into_iter().map(|dof| list.partition_point(|force| force.dof < dof as u64));
+        self.forces = Buffer::of_cut(&list, &on.ordinals(), &cuts.collect::<Vec<usize>>())?;
         self.double.forces = self.forces.at();
         self.double.n_forces = list.len() as u64;
         Ok(())
@@ -251,60 +313,60 @@ impl FineLevel {
     ///
     /// # Errors
     /// What the driver says, here and below.
-    pub fn apply(&self, stream: &Stream, x: &Slice<f32>, y: &Slice<f32>, dot: bool) -> Result<(), DeviceError> {
+    pub fn apply(&self, on: &Devices, x: &Slice<f32>, y: &Slice<f32>, dot: bool) -> Result<(), DeviceError> {
         let params = Params { x: self.at(x), y: self.at(y), add: dot.into(), ..self.single };
-        self.start(stream, (self.kernels.store, Cut::Single), params, dot)
+        self.start(on, (|kernels| kernels.store, Cut::Single), params, dot)
     }
 
     /// The same in f64.
-    pub fn apply_f64(&self, stream: &Stream, x: &Slice<f64>, y: &Slice<f64>, dot: bool) -> Result<(), DeviceError> {
+    pub fn apply_f64(&self, on: &Devices, x: &Slice<f64>, y: &Slice<f64>, dot: bool) -> Result<(), DeviceError> {
         let params = Params { x: self.at(x), y: self.at(y), add: dot.into(), ..self.double };
-        self.start(stream, (self.kernels.store_f64, Cut::Double), params, dot)
+        self.start(on, (|kernels| kernels.store_f64, Cut::Double), params, dot)
     }
 
     /// `sum` = b · K x.
-    pub fn dot(&self, stream: &Stream, b: &Slice<f32>, x: &Slice<f32>) -> Result<(), DeviceError> {
+    pub fn dot(&self, on: &Devices, b: &Slice<f32>, x: &Slice<f32>) -> Result<(), DeviceError> {
         let params = Params { b: self.at(b), x: self.at(x), ..self.single };
-        self.start(stream, (self.kernels.dot, Cut::Single), params, true)
+        self.start(on, (|kernels| kernels.dot, Cut::Single), params, true)
     }
 
     /// r = f − K x, 0 where fixed, computed in f64; `sum` is r · r.
-    pub fn true_residual(&self, stream: &Stream, x: &Slice<f64>, r: &Slice<f32>) -> Result<(), DeviceError> {
+    pub fn true_residual(&self, on: &Devices, x: &Slice<f64>, r: &Slice<f32>) -> Result<(), DeviceError> {
         let params = Params { x: self.at(x), r: self.at(r), ..self.double };
-        self.start(stream, (self.kernels.forces_f64, Cut::Double), params, true)
+        self.start(on, (|kernels| kernels.forces_f64, Cut::Double), params, true)
     }
 
     /// r = b − K x.
-    pub fn residual(&self, stream: &Stream, b: &Slice<f32>, x: &Slice<f32>, r: &Slice<f32>) -> Result<(), DeviceError> {
+    pub fn residual(&self, on: &Devices, b: &Slice<f32>, x: &Slice<f32>, r: &Slice<f32>) -> Result<(), DeviceError> {
         let params = Params { b: self.at(b), x: self.at(x), r: self.at(r), ..self.single };
-        self.start(stream, (self.kernels.residual, Cut::Single), params, false)
+        self.start(on, (|kernels| kernels.residual, Cut::Single), params, false)
     }
 
     /// `degree` smoothing steps on K z = b, from z = 0 or, if `again`, from z. `residual` is b − K z where that is needed; then it
     /// may be another. `work` is needed for other than two steps.
     pub fn smooth(
         &self,
-        stream: &Stream,
+        on: &Devices,
         degree: usize,
         [b, z, residual]: [&Slice<f32>; 3],
         work: Option<[&Slice<f32>; 2]>,
         again: bool,
     ) -> Result<(), DeviceError> {
         if again {
-            self.residual(stream, b, z, residual)?;
+            self.residual(on, b, z, residual)?;
         }
         let b = if again { residual } else { b };
         if degree == 2 {
-            return self.pair(stream, b, z, weight(2, 1), again);
+            return self.pair(on, b, z, weight(2, 1), again);
         }
         let Some([mut d, mut next]) = work else {
             return Err(DeviceError::Failed { what: "smooth", reason: "vectors are missing".into() });
         };
-        self.first_step(stream, self.factors(1).1, weight(degree, 1), b, d, z, again)?;
+        self.first_step(on, self.factors(1).1, weight(degree, 1), b, d, z, again)?;
         for k in 2..=degree {
             // The residual of the last step but one goes where b may be.
             let from = if k == 2 { b } else { residual };
-            self.step(stream, degree, k, from, (d, (k < degree).then_some(next)), residual, z)?;
+            self.step(on, degree, k, from, (d, (k < degree).then_some(next)), residual, z)?;
             std::mem::swap(&mut d, &mut next);
         }
         Ok(())
@@ -314,7 +376,7 @@ impl FineLevel {
     #[allow(clippy::too_many_arguments)]
     fn first_step(
         &self,
-        stream: &Stream,
+        on: &Devices,
         s: f32,
         w: f32,
         b: &Slice<f32>,
@@ -322,19 +384,25 @@ impl FineLevel {
         z: &Slice<f32>,
         add: bool,
     ) -> Result<(), DeviceError> {
-        let n = self.n_dofs() as u64;
-        let blocks = n.div_ceil(256).clamp(1, 1 << 16) as u32;
-        let (inverse, first, add) = (self.inverse.pointer(), self.kernels.first, u32::from(add));
+        let add = u32::from(add);
         let (b, d, z): (In<f32>, Out<f32>, Out<f32>) = (self.at(b), self.at(d), self.at(z));
-        // SAFETY: what the kernel takes; all vectors have n numbers.
-        unsafe { first.launch(stream, blocks, &mut arguments![inverse, b, d, z, n, s, w, add]) }
+        on.meet()?;
+        on.for_each(|device, stream| {
+            let nodes = self.shares.nodes(device);
+            let (inverse, first) = (self.inverse.pointer() + 2 * nodes.start as u64, self.sides[device].kernels.first);
+            let [b, d, z] = [b.address(), d.address(), z.address()].map(|start| start + 12 * nodes.start as u64);
+            let n = 3 * nodes.len() as u64;
+            let blocks = n.div_ceil(256).clamp(1, 1 << 16) as u32;
+            // SAFETY: what the kernel takes; all vectors have room for n numbers from there.
+            unsafe { first.launch(stream, blocks, &mut arguments![inverse, b, d, z, n, s, w, add]) }
+        })
     }
 
     /// Step k ≥ 2 of `degree`: r = b − K d; d' = p d + s D⁻¹ r; z += w d'. b may be r.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn step(
         &self,
-        stream: &Stream,
+        on: &Devices,
         degree: usize,
         k: usize,
         b: &Slice<f32>,
@@ -355,13 +423,13 @@ impl FineLevel {
             add: 1,
             ..self.single
         };
-        self.start(stream, (self.kernels.step, Cut::Single), params, false)
+        self.start(on, (|kernels| kernels.step, Cut::Single), params, false)
     }
 
     /// z = (z or 0) + w0 times the first of two steps for the residual b + the second: see `PAIR` in brick.cuh.
     pub(super) fn pair(
         &self,
-        stream: &Stream,
+        on: &Devices,
         b: &Slice<f32>,
         z: &Slice<f32>,
         w0: f32,
@@ -379,31 +447,39 @@ impl FineLevel {
             add: add.into(),
             ..self.single
         };
-        self.start(stream, (self.kernels.pair, Cut::Pair), params, false)
+        self.start(on, (|kernels| kernels.pair, Cut::Pair), params, false)
     }
 
+    /// Starts a kernel on the stretches of all devices, and adds their sums up if there is one.
     fn start<T: Plain>(
         &self,
-        stream: &Stream,
-        (kernel, cut): (Kernel, Cut),
+        on: &Devices,
+        (kernel, cut): (fn(&Kernels) -> Kernel, Cut),
         mut params: Params<T>,
         sum: bool,
     ) -> Result<(), DeviceError> {
-        let stretches = self.stretches[cut as usize];
-        let n = stretches.len() as u32;
-        if n == 0 {
+        on.meet()?;
+        let mut n_sums = 0;
+        on.for_each(|device, stream| {
+            let Side { kernels, stretches, .. } = &self.sides[device];
+            let (stretches, before) = stretches[cut as usize];
+            let n = stretches.len();
+            if n == 0 {
+                return Ok(());
+            }
+            n_sums = (before + n) as u32;
+            params.stretches = stretches.at();
+            params.partial = if sum { self.partial.part(before, n).at() } else { Out::null() };
+            // SAFETY: what the kernels take; the tables name what is there, and vectors have `n_dofs` numbers (`at`).
+            unsafe { kernel(kernels).launch(stream, n as u32, &mut arguments![params]) }
+        })?;
+        if !sum || n_sums == 0 {
             return Ok(());
         }
-        params.stretches = stretches.at();
-        params.partial = if sum { self.partial.at() } else { Out::null() };
-        // SAFETY: what the kernels take; the tables name what is there, and vectors have `n_dofs` numbers (`at`).
-        unsafe { kernel.launch(stream, n, &mut arguments![params])? };
-        if !sum {
-            return Ok(());
-        }
+        on.meet()?;
         let (partial, out) = (self.partial.pointer(), self.sum.pointer());
         // SAFETY: partial sums, and their sum.
-        unsafe { self.kernels.add_up.launch(stream, 1, &mut arguments![partial, n, out]) }
+        unsafe { self.sides[0].kernels.add_up.launch(on.first(), 1, &mut arguments![partial, n_sums, out]) }
     }
 
     /// Address of a vector.

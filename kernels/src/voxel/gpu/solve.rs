@@ -1,4 +1,4 @@
-//! Conjugate gradients with multigrid on a device: the same method as [`StaticSolver`], step for step.
+//! Conjugate gradients with multigrid on one or several devices: the same method as [`StaticSolver`], step for step.
 //!
 //! The hierarchy is made by the host. On the device an iteration is some twenty launches: two products of the finest level
 //! with the smoother in them, one cooperative launch for all coarse levels (levels.cuh), four products more, one for the
@@ -8,6 +8,9 @@
 //! solution in 48 bits a number (in 64 where more is asked for), r, p, z and t in f32. During a correction z and t are lent to
 //! the coarse levels, and z is smoothed anew after it; q = K p lies where z was until r has been updated, and z · q of the next
 //! iteration is a product that is only summed up. z and t together hold the solution in f64 for the true residual.
+//!
+//! Several devices share each array: it has one range of addresses, and each device has a part of it in its memory. A device
+//! computes what lies there, and reads what it needs of the others. Every launch waits for those of all devices before it.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -20,13 +23,15 @@ use super::super::multigrid::{Coarse, FACTORISED, Host};
 use super::super::problem::Stopping;
 use super::super::solve::element_bound;
 use super::super::{Cube, FixedDof, NodalForce, Solution, SolverSettings, StaticProblem};
-use super::layout::{ALPHA, N_SCALARS, PQ, PR, RR, Tables, WORK, ZQ};
-use super::levels::{self, Lent, padded};
+use super::layout::{ALPHA, MOST_DEVICES, N_SCALARS, PQ, PR, RR, Tables, WORK, ZQ};
+use super::levels::{self, Lent, Sharing, padded};
 use super::product::FineLevel;
-use crate::device::{Arena, DeviceError, Gpu, Kernel, MemoryReport, Module, Slice, Stream, arguments};
+use crate::device::{Arena, DeviceError, Devices, Gpu, Kernel, MemoryReport, Module, Slice, Stream, arguments};
 
 /// Memory kept free for what the driver needs, bytes.
 const RESERVE: u64 = 256 << 20;
+/// Memory beside that on each of several devices, whose arrays have whole pages of 2 MB, bytes.
+const PAGES: u64 = 256 << 20;
 /// Degrees of freedom of a last level that is worth its inverse: one product with that costs less than further levels.
 const BOTTOM: usize = 1500;
 /// Thread blocks of the vector steps.
@@ -34,15 +39,18 @@ const BLOCKS: u32 = 1024;
 /// Below this tolerance the rounding of a solution in 48 bits, some 1e-10 of the residual of the largest samples, may count.
 const WHOLE: f64 = 1e-9;
 /// What is said when a device is too small.
-const ADVICE: &str = "a larger device, a coarser or smaller sample ([image] downsample, crop), or --device cpu";
+const ADVICE: &str = "a larger device or several (--device cuda:all), a coarser or smaller sample ([image] downsample, crop), or --device cpu";
+/// Nodes of a level that several devices compute: below, waiting for each other costs more than they save (measured,
+/// BENCHMARKS.md).
+const LEAST_SHARED: usize = 200_000;
 
 /// What a solver on a device takes to make and to hold.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GpuSolverReport {
-    /// Name of the device.
+    /// Name of the device, or names of all.
     pub device: String,
-    /// Bytes in use on the device.
-    pub bytes: u64,
+    /// Bytes in use on each device.
+    pub bytes: Vec<u64>,
     /// Arrays of the coarse levels and of the outer iteration.
     pub memory: MemoryReport,
     /// Number of degrees of freedom.
@@ -57,12 +65,13 @@ pub struct GpuSolverReport {
 
 impl std::fmt::Display for GpuSolverReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bytes: Vec<String> = self.bytes.iter().map(|&bytes| format!("{:.2}", bytes as f64 / 1e9)).collect();
         write!(
             f,
-            "{}: {:.2} GB in use, {:.1} B a degree of freedom; coarse levels of {:?}, made in {:.2} s, copied in {:.2} s",
+            "{}: {} GB in use, {:.1} B a degree of freedom; coarse levels of {:?}, made in {:.2} s, copied in {:.2} s",
             self.device,
-            self.bytes as f64 / 1e9,
-            self.bytes as f64 / self.n_dofs.max(1) as f64,
+            bytes.join(" + "),
+            self.bytes.iter().sum::<u64>() as f64 / self.n_dofs.max(1) as f64,
             self.levels,
             self.host_seconds,
             self.device_seconds
@@ -70,22 +79,74 @@ impl std::fmt::Display for GpuSolverReport {
     }
 }
 
-/// A voxel mesh with its preconditioner on a CUDA device, for one or several load cases that fix the same degrees of
-/// freedom. The same bits on every run on one device.
+/// A voxel mesh with its preconditioner on CUDA devices, for one or several load cases that fix the same degrees of
+/// freedom. The same bits on every run on the same number of devices.
 #[derive(Debug)]
 pub struct GpuStaticSolver {
-    // Buffers, modules and stream go before the context that they live in.
+    // Buffers, modules and streams go before the contexts that they live in.
     fine: FineLevel,
     arrays: Arrays,
-    tables: Slice<Tables>,
-    kernels: Kernels,
+    /// One for each device.
+    sides: Vec<Side>,
+    /// Whether z and t are lent to the coarse levels.
+    lends: bool,
     /// See [`StaticProblem::rounding`].
     rounding: f64,
     settings: SolverSettings,
     report: GpuSolverReport,
     _arena: Arena,
-    stream: Stream,
-    gpu: Gpu,
+    devices: Devices,
+}
+
+/// What one device has of its own.
+#[derive(Debug)]
+struct Side {
+    kernels: Kernels,
+    tables: Slice<Tables>,
+    signals: Signals,
+}
+
+impl Side {
+    /// One for each device, with the tables and kernels of each.
+    fn all(
+        devices: &Devices,
+        all_tables: Vec<Tables>,
+        kernels: Vec<Kernels>,
+        (fine, arrays): (&FineLevel, &Arrays),
+        arena: &mut Arena,
+    ) -> Result<Vec<Self>, DeviceError> {
+        let n_blocks = |(device, kernels): (usize, &Kernels)| kernels.n_blocks(devices.gpu(device));
+        let blocks: Vec<u32> = kernels.iter().enumerate().map(n_blocks).collect();
+        let mut signals = Vec::new();
+        devices.for_each(|_, _| {
+            signals.push(Signals::new(blocks.iter().sum(), arena)?);
+            Ok(())
+        })?;
+        let mut kernels = kernels.into_iter();
+        let mut sides = Vec::new();
+        devices.for_each(|device, _| {
+            let mut tables = all_tables[device];
+            arrays.enter(&mut tables);
+            tables.arrived = signals[device].arrived.at();
+            (tables.planes, tables.tiles, tables.n_tiles) = (fine.planes(), fine.tiles.0.at(), fine.tiles.1);
+            if device > 0 {
+                tables.work = signals[device].work.at();
+            }
+            let peers = &mut tables.peers;
+            for (other, signals) in signals.iter().enumerate() {
+                peers.partial[other] = signals.partial.at();
+                peers.met[other] = signals.arrived.part::<u32>(Signals::MET, MOST_DEVICES as usize).at();
+            }
+            (peers.n_blocks, peers.first_block) = (blocks.iter().sum(), blocks[..device].iter().sum());
+            let own = &fine.sides[device];
+            (peers.node_first, peers.node_end) = (own.nodes.start, own.nodes.end);
+            [peers.tile_first, peers.tile_last] = own.tiles;
+            let kernels = kernels.next().ok_or(DeviceError::NoTables)?;
+            sides.push(Self { kernels, tables: arena.copy("tables", &[tables])?, signals: signals[device] });
+            Ok(())
+        })?;
+        Ok(sides)
+    }
 }
 
 // SAFETY: handles and addresses that the driver lets any one thread at a time use; every method enters the context first.
@@ -99,7 +160,7 @@ struct Arrays {
     lower: Slice<u8>,
     r: Slice<f32>,
     p: Slice<f32>,
-    /// The two halves of `both`.
+    /// The two halves of `both` on one device.
     z: Slice<f32>,
     t: Slice<f32>,
     both: Slice<f64>,
@@ -107,37 +168,47 @@ struct Arrays {
     work: Option<[Slice<f32>; 2]>,
     scalars: Slice<f64>,
     partial: Slice<f64>,
-    arrived: Slice<u32>,
     /// Prescribed degrees of freedom in the order of the problem's, and their values.
     fixed: Slice<u32>,
     values: Slice<f64>,
 }
 
 impl Arrays {
-    /// Further arrays beside `both`, which has room for `n` numbers; `low` as in [`Kernels::new`].
+    /// Room for `n` numbers of z and t, cut at `cuts`, which `both` shares; and that in f64.
+    fn both(n: usize, cuts: &[usize], arena: &mut Arena) -> Result<([Slice<f32>; 2], Slice<f64>), DeviceError> {
+        if cuts.is_empty() {
+            let both = arena.zeros::<f64>("z and t", n)?;
+            return Ok(([both.part(0, n), both.part(n, n)], both));
+        }
+        let [z, t] = [arena.zeros_cut::<f32>("z", n, cuts)?, arena.zeros_cut::<f32>("t", n, cuts)?];
+        let both = arena.joined("z and t", n, [&z, &t])?;
+        Ok(([z, t], both))
+    }
+
+    /// Further arrays beside those of [`both`](Self::both); `low` as in [`Kernels::new`], and room for so many sums.
     fn new(
-        both: Slice<f64>,
-        (n, low, degree): (usize, u64, usize),
-        n_blocks: u32,
+        ([z, t], both): ([Slice<f32>; 2], Slice<f64>),
+        (low, degree, n_sums): (usize, usize, usize),
         fixed: &[u32],
+        cuts: &[usize],
         arena: &mut Arena,
     ) -> Result<Self, DeviceError> {
-        let mut vector = |name| arena.zeros::<f32>(name, n);
+        let n = both.len();
+        let mut vector = |name| arena.zeros_cut::<f32>(name, n, cuts);
         let work = if degree == 2 { None } else { Some([vector("smoothing steps")?, vector("smoothing steps")?]) };
         let (r, p) = (vector("r")?, vector("p")?);
+        let lower: Vec<usize> = cuts.iter().map(|cut| low * cut).collect();
         Ok(Self {
-            z: both.part(0, n),
-            t: both.part(n, n),
+            z,
+            t,
             both,
             work,
             r,
             p,
-            upper: arena.zeros("u", n)?,
-            lower: arena.zeros("lower bits of u", low as usize * n)?,
+            upper: arena.zeros_cut("u", n, cuts)?,
+            lower: arena.zeros_cut("lower bits of u", low * n, &lower)?,
             scalars: arena.zeros("scalars", N_SCALARS as usize)?,
-            // Two rows of three sums: see `Grid` in grid.cuh.
-            partial: arena.zeros("partial sums", 2 * 3 * n_blocks as usize)?,
-            arrived: arena.zeros("arrivals", 1)?,
+            partial: arena.zeros("partial sums", n_sums)?,
             values: arena.zeros("prescribed values", fixed.len())?,
             fixed: arena.copy("prescribed degrees of freedom", fixed)?,
         })
@@ -147,8 +218,34 @@ impl Arrays {
     fn enter(&self, tables: &mut Tables) {
         (tables.fine_residual, tables.fine_z) = (self.t.at(), self.z.at());
         (tables.fixed, tables.n_fixed) = (self.fixed.at(), self.fixed.len() as u32);
-        (tables.partial, tables.arrived) = (self.partial.at(), self.arrived.at());
+        tables.partial = self.partial.at();
         tables.work = self.scalars.part::<f64>(WORK as usize, 1).at();
+    }
+}
+
+/// What one device has in its memory for barriers and sums of all devices.
+#[derive(Debug, Clone, Copy)]
+struct Signals {
+    /// Arrivals at barriers of this device and at those of all devices; then meetings that each device has come to.
+    arrived: Slice<u32>,
+    /// Sums of all thread blocks of all devices: see `Peers`.
+    partial: Slice<f64>,
+    /// Where devices but the first count products that the first has counted.
+    work: Slice<f64>,
+}
+
+impl Signals {
+    /// Where `arrived` has the meetings.
+    const MET: usize = 2;
+
+    /// Those of the device that is current; with `n_blocks` thread blocks of all devices.
+    fn new(n_blocks: u32, arena: &mut Arena) -> Result<Self, DeviceError> {
+        Ok(Self {
+            arrived: arena.zeros("arrivals", Self::MET + MOST_DEVICES as usize)?,
+            // Two rows of three sums: see `Launch` in grid.cuh.
+            partial: arena.zeros("partial sums of devices", 2 * 3 * n_blocks as usize)?,
+            work: arena.zeros("products", 1)?,
+        })
     }
 }
 
@@ -168,7 +265,7 @@ impl Steps for Iteration<'_> {
         let solver = self.solver;
         solver.precondition()?;
         solver.step()?;
-        solver.stream.synchronize()?;
+        solver.devices.synchronize()?;
         solver.arrays.scalars.read(&mut self.scalars)?;
         self.products += solver.products();
         let [alpha, square] = [ALPHA, RR].map(|at| self.scalars[at as usize]);
@@ -176,7 +273,7 @@ impl Steps for Iteration<'_> {
     }
 
     fn true_residual(&mut self) -> Result<f64, DeviceError> {
-        self.solver.with_solution(self.solver.kernels.expand)?;
+        self.solver.with_solution(|kernels| kernels.expand)?;
         self.solver.true_residual()
     }
 }
@@ -194,19 +291,24 @@ struct Kernels {
     compress: Kernel,
     take: Kernel,
     prescribe: Kernel,
-    _module: Module,
+    _modules: Vec<Module>,
 }
 
 impl Kernels {
-    /// With `low` bytes of a number of the solution in its lower part; `cell` is the stiffness of 2 × 2 × 2 voxels.
-    fn new(gpu: &Gpu, low: u64, cell: &[f32]) -> Result<Self, DeviceError> {
-        let module = gpu.module("levels")?;
-        module.set_constant(c"CELL", cell)?;
-        let kernel = |name: &str| Kernel::new(gpu, &module, name, 0);
+    /// With `low` bytes of a number of the solution in its lower part; `cell` is the stiffness of 2 × 2 × 2 voxels. The device
+    /// is current.
+    fn new(gpu: &Gpu, low: usize, cell: &[f32], is_several: bool) -> Result<Self, DeviceError> {
+        let mut modules = vec![gpu.module("levels")?];
+        if is_several {
+            modules.push(gpu.module("levels_of_devices")?);
+        }
+        let (outer, levels) = (&modules[0], &modules[modules.len() - 1]);
+        levels.set_constant(c"CELL", cell)?;
+        let kernel = |name: &str| Kernel::new(gpu, outer, name, 0);
         let of_solution = |name: &str| kernel(&format!("{name}_{}", 32 + 8 * low));
         Ok(Self {
-            correction: kernel("coarse_correction")?,
-            prolong: kernel("coarse_prolong")?,
+            correction: Kernel::new(gpu, levels, "coarse_correction", 0)?,
+            prolong: Kernel::new(gpu, levels, "coarse_prolong", 0)?,
             direction: kernel("outer_direction")?,
             update: of_solution("outer_update")?,
             sum: kernel("outer_sum")?,
@@ -215,8 +317,35 @@ impl Kernels {
             compress: of_solution("outer_compress")?,
             take: kernel("outer_take")?,
             prescribe: kernel("outer_prescribe")?,
-            _module: module,
+            _modules: modules,
         })
+    }
+
+    /// Thread blocks of the correction on the device.
+    fn n_blocks(&self, gpu: &Gpu) -> u32 {
+        self.correction.resident * gpu.multiprocessors
+    }
+}
+
+/// What a problem needs on the devices whatever its hierarchy.
+struct Needs {
+    /// Numbers of a vector.
+    n: usize,
+    /// Smoothing steps on the finest level.
+    degree: usize,
+    /// Bytes of the lower part of a number of the solution.
+    low: usize,
+    /// Bytes of the solution and of all vectors.
+    vectors: u64,
+}
+
+impl Needs {
+    fn new(problem: &StaticProblem, settings: &SolverSettings) -> Self {
+        let n = padded(problem.bricks.n_nodes());
+        let degree = settings.cycle.degree[0];
+        let n_vectors = if degree == 2 { 4 } else { 6 };
+        let low = if settings.tolerance < WHOLE { 4 } else { 2 };
+        Self { n, degree, low, vectors: ((4 + low + 4 * n_vectors) * n) as u64 }
     }
 }
 
@@ -232,23 +361,32 @@ fn check_bottom(coarse: &Coarse) -> Result<(), DeviceError> {
 }
 
 impl GpuStaticSolver {
-    /// Sets up the preconditioner. Of the problem's fixed degrees of freedom only which they are counts here.
+    /// Sets up the preconditioner on these devices. Of the problem's fixed degrees of freedom only which they are counts here.
     ///
     /// # Errors
     /// No driver or device, too little memory there (told before anything runs), or what the driver reports.
-    pub fn new(problem: &StaticProblem, settings: &SolverSettings, ordinal: u32) -> Result<Self, DeviceError> {
+    pub fn new(problem: &StaticProblem, settings: &SolverSettings, ordinals: &[u32]) -> Result<Self, DeviceError> {
+        Self::with_least(problem, settings, ordinals, LEAST_SHARED)
+    }
+
+    /// The same where several devices compute levels of at least `least` nodes together.
+    pub(super) fn with_least(
+        problem: &StaticProblem,
+        settings: &SolverSettings,
+        ordinals: &[u32],
+        least: usize,
+    ) -> Result<Self, DeviceError> {
         let mut settings = settings.clone();
         settings.cycle.bottom = settings.cycle.bottom.max(BOTTOM);
-        let gpu = Gpu::open(ordinal)?;
-        let free = gpu.free_memory()?;
-        let n_nodes = problem.bricks.n_nodes();
-        let n = padded(n_nodes);
-        let degree = settings.cycle.degree[0];
-        let n_vectors = if degree == 2 { 4 } else { 6 };
-        let low = if settings.tolerance < WHOLE { 4 } else { 2 };
-        // x, the vectors, and 2 B a node for its diagonal: what is sure before the hierarchy is there.
-        let vectors = (4 + low + 4 * n_vectors) * n as u64;
-        gpu.require(vectors + 2 * n_nodes as u64 + RESERVE, ADVICE)?;
+        if ordinals.len() > MOST_DEVICES as usize {
+            let reason = format!("at most {MOST_DEVICES} devices compute a model: name fewer");
+            return Err(DeviceError::Failed { what: "use so many devices", reason });
+        }
+        let devices = Devices::open(ordinals)?;
+        let reserve = if ordinals.len() > 1 { RESERVE + PAGES } else { RESERVE };
+        let free = devices.free_memory()?;
+        let needs = Needs::new(problem, &settings);
+        devices.require(needs.vectors + 2 * problem.bricks.n_nodes() as u64, reserve, ADVICE)?;
 
         let began = Instant::now();
         let cube = Cube::new(problem.poisson);
@@ -257,52 +395,41 @@ impl GpuStaticSolver {
         check_bottom(&coarse)?;
 
         let began = Instant::now();
-        let stream = Stream::new()?;
-        let fine = FineLevel::new(&gpu, &stream, problem, element_bound(&cube))?;
+        let fine = FineLevel::new(&devices, problem, element_bound(&cube))?;
         let further = problem.bricks.n_elements() as u64 * if fine.one_modulus() { 0 } else { 4 };
-        let mut arena = Arena::default();
-        let both = arena.zeros::<f64>("z and t", n)?;
-        // Smoothers of other than two steps need t when they make z again.
-        let lent = match degree {
-            2 => Lent { z: both.pointer(), t: both.pointer() + 4 * n as u64, bytes: 4 * n as u64 },
-            _ => Lent::default(),
-        };
-        gpu.require(vectors - 8 * n as u64 + levels::bytes(&coarse, lent) + further + RESERVE, ADVICE)?;
-        let mut tables = levels::tables(&problem.bricks, &coarse, lent, &mut arena)?;
-        levels::put_moduli(&problem.moduli, problem.spacing, fine.one_modulus(), &mut arena, &mut tables)?;
+        let mut arena = Arena::of_devices(devices.ordinals());
+        let cuts = fine.shares.node_cuts(3);
+        let both = Arrays::both(needs.n, &cuts, &mut arena)?;
+        // Smoothers of other than two steps need t when they make z again. Vectors of several devices are cut elsewhere.
+        let bytes = 4 * needs.n as u64;
+        let lends = needs.degree == 2 && devices.len() == 1;
+        let lent = if lends { Lent { z: both.0[0].pointer(), t: both.0[1].pointer(), bytes } } else { Lent::default() };
+        devices.require(needs.vectors - 2 * bytes + levels::bytes(&coarse, lent) + further, reserve, ADVICE)?;
+        let sharing = Sharing { n_devices: devices.len(), least };
+        let (tables, kernels) =
+            place_coarse(&devices, problem, &coarse, needs.low, (lent, sharing), &fine, &mut arena)?;
         let level_sizes = coarse.levels.iter().map(|level| level.n).collect();
-        let kernels = Kernels::new(&gpu, low, coarse.cell())?;
         drop(coarse);
 
         let fixed: Vec<u32> =
             problem.fixed.iter().map(|dof| 3 * fine.order[dof.node as usize] + u32::from(dof.direction)).collect();
-        let n_blocks = (kernels.correction.resident * gpu.multiprocessors).max(BLOCKS);
-        let arrays = Arrays::new(both, (n, low, degree), n_blocks, &fixed, &mut arena)?;
-        arrays.enter(&mut tables);
-        (tables.planes, tables.tiles, tables.n_tiles) = (fine.planes(), fine.tiles.0.at(), fine.tiles.1);
-        let tables = arena.copy("tables", &[tables])?;
-        stream.synchronize()?;
+        // Of the first device while it computes a level alone, or of the outer iteration on all.
+        let n_sums = (2 * 3 * kernels[0].n_blocks(devices.gpu(0)).max(BLOCKS)).max(devices.len() as u32 * BLOCKS);
+        let arrays = Arrays::new(both, (needs.low, needs.degree, n_sums as usize), &fixed, &cuts, &mut arena)?;
+        let sides = Side::all(&devices, tables, kernels, (&fine, &arrays), &mut arena)?;
+        devices.synchronize()?;
+        let used = free.iter().zip(devices.free_memory()?).map(|(before, after)| before.saturating_sub(after));
         let report = GpuSolverReport {
-            device: gpu.name.clone(),
-            bytes: free.saturating_sub(gpu.free_memory()?),
+            device: devices.names(),
+            bytes: used.collect(),
             memory: arena.report(),
-            n_dofs: 3 * n_nodes as u64,
+            n_dofs: 3 * problem.bricks.n_nodes() as u64,
             host_seconds,
             device_seconds: began.elapsed().as_secs_f64(),
             levels: level_sizes,
         };
-        Ok(Self {
-            kernels,
-            fine,
-            arrays,
-            tables,
-            rounding: problem.rounding(),
-            settings,
-            report,
-            _arena: arena,
-            stream,
-            gpu,
-        })
+        let rounding = problem.rounding();
+        Ok(Self { fine, arrays, sides, lends, rounding, settings, report, _arena: arena, devices })
     }
 
     /// What the solver took to make, and what it holds.
@@ -321,11 +448,11 @@ impl GpuStaticSolver {
         start: Option<&[f64]>,
         progress: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
     ) -> Result<Solution, DeviceError> {
-        self.gpu.enter()?;
+        self.devices.enter()?;
         let clock = Instant::now();
-        self.fine.set_forces(forces, fixed)?;
+        self.fine.set_forces(&self.devices, forces, fixed)?;
         self.arrays.values.write(&fixed.iter().map(|dof| dof.value).collect::<Vec<f64>>())?;
-        let stream = &self.stream;
+        let stream = self.devices.first();
         let Arrays { p, r, scalars, both, .. } = &self.arrays;
         p.clear(stream)?;
         r.clear(stream)?;
@@ -356,98 +483,144 @@ impl GpuStaticSolver {
     /// Products of the finest level in an iteration: before and after the correction, z made again, K p twice.
     fn products(&self) -> f64 {
         let degree = self.settings.cycle.degree[0];
-        (2 * degree + 2 + if degree == 2 { 1 } else { 0 }) as f64
+        (2 * degree + 2 + usize::from(self.lends)) as f64
+    }
+
+    /// Calls `act(device, stream, first, n)` for each device, with the numbers of vectors in its memory: n from `first` on.
+    fn for_parts(
+        &self,
+        mut act: impl FnMut(usize, &Stream, u64, u64) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        self.devices.for_each(|device, stream| {
+            let nodes = self.fine.shares.nodes(device);
+            let end = if device + 1 == self.devices.len() { self.arrays.r.len() } else { 3 * nodes.end };
+            let first = 3 * nodes.start;
+            act(device, stream, first as u64, (end - first) as u64)
+        })
     }
 
     /// z = M⁻¹ r; z · K p of the direction before.
     fn precondition(&self) -> Result<(), DeviceError> {
-        let stream = &self.stream;
+        let on = &self.devices;
         let (fine, r, z, t) = (&self.fine, &self.arrays.r, &self.arrays.z, &self.arrays.t);
         let degree = self.settings.cycle.degree[0];
         let work = self.arrays.work.as_ref().map(|[d, next]| [d, next]);
-        fine.smooth(stream, degree, [r, z, t], work, false)?;
-        fine.residual(stream, r, z, t)?;
-        self.arrays.arrived.clear(stream)?;
-        // SAFETY: the tables are those of levels.cuh; all addresses in them live as long as this.
-        unsafe {
-            self.kernels.correction.launch_resident(
-                &self.gpu,
-                stream,
-                u32::MAX,
-                &mut arguments![self.tables.pointer()],
-            )?;
-        }
-        if degree == 2 {
+        fine.smooth(on, degree, [r, z, t], work, false)?;
+        fine.residual(on, r, z, t)?;
+        on.for_each(|device, stream| self.sides[device].signals.arrived.clear(stream))?;
+        on.meet()?;
+        on.for_each(|device, stream| {
+            let Side { kernels, tables, .. } = &self.sides[device];
+            let (gpu, correction) = (on.gpu(device), kernels.correction);
+            // SAFETY: the tables are those of levels.cuh; all addresses in them live as long as this.
+            unsafe { correction.launch_resident(gpu, stream, u32::MAX, &mut arguments![tables.pointer()]) }
+        })?;
+        if self.lends {
             // Coarse levels have been where z was.
-            fine.smooth(stream, degree, [r, z, t], work, false)?;
+            fine.smooth(on, degree, [r, z, t], work, false)?;
         }
+        on.meet()?;
         // Behind the last node there may be anything.
-        z.part::<f32>(fine.n_dofs(), z.len() - fine.n_dofs()).clear(stream)?;
-        for clear in [0_u32, 1] {
-            // SAFETY: as above; the order is the stream's.
-            unsafe { self.kernels.prolong.launch(stream, 4 * BLOCKS, &mut arguments![self.tables.pointer(), clear])? };
-        }
-        fine.smooth(stream, degree, [r, z, t], work, true)?;
-        fine.dot(stream, z, &self.arrays.p)?;
+        z.part::<f32>(fine.n_dofs(), z.len() - fine.n_dofs()).clear(on.first())?;
+        on.for_each(|device, stream| self.prolong(device, stream, false))?;
+        on.meet()?;
+        self.prolong(0, on.first(), true)?;
+        fine.smooth(on, degree, [r, z, t], work, true)?;
+        fine.dot(on, z, &self.arrays.p)?;
         self.keep_sum(ZQ)
+    }
+
+    /// z += P × correction on level 1, or z = 0 at fixed degrees of freedom.
+    fn prolong(&self, device: usize, stream: &Stream, clear: bool) -> Result<(), DeviceError> {
+        let Side { kernels, tables, .. } = &self.sides[device];
+        // SAFETY: what the kernel takes.
+        unsafe { kernels.prolong.launch(stream, 4 * BLOCKS, &mut arguments![tables.pointer(), u32::from(clear)]) }
     }
 
     /// The direction, α, x and r.
     fn step(&self) -> Result<(), DeviceError> {
-        let stream = &self.stream;
-        let n = self.arrays.r.len() as u64;
-        let (scalars, p, z) = (self.arrays.scalars.pointer(), self.arrays.p.pointer(), self.arrays.z.pointer());
-        let (r, partial) = (self.arrays.r.pointer(), self.arrays.partial.pointer());
+        let on = &self.devices;
+        let [r, p, z] = [&self.arrays.r, &self.arrays.p, &self.arrays.z].map(Slice::pointer);
+        let (scalars, partial) = (self.arrays.scalars.pointer(), self.arrays.partial.pointer());
+        on.meet()?;
         // Not z · r, which is the same only as long as r is orthogonal to the direction before: what rounding has left may not be.
-        // SAFETY, here and below: what the kernels take; vectors have n numbers, `partial` one for each thread block.
-        unsafe {
-            self.kernels.direction.launch(stream, BLOCKS, &mut arguments![scalars, z, p, n])?;
-            self.kernels.dot.launch(stream, BLOCKS, &mut arguments![p, r, partial, n])?;
-            self.kernels.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, scalars + 8 * u64::from(PR)])?;
-        }
+        self.for_parts(|device, stream, first, n| {
+            let Kernels { direction, dot, .. } = &self.sides[device].kernels;
+            let [r, p, z] = [r, p, z].map(|vector| vector + 4 * first);
+            let partial = partial + 8 * (u64::from(BLOCKS) * device as u64);
+            // SAFETY, here and below: what the kernels take; vectors have n numbers from there, `partial` one for each thread block.
+            unsafe {
+                direction.launch(stream, BLOCKS, &mut arguments![scalars, z, p, n])?;
+                dot.launch(stream, BLOCKS, &mut arguments![p, r, partial, n])
+            }
+        })?;
+        self.add_up(PR)?;
         // z has gone into p; K p takes its place.
-        self.fine.apply(stream, &self.arrays.p, &self.arrays.z, true)?;
+        self.fine.apply(on, &self.arrays.p, &self.arrays.z, true)?;
         self.keep_sum(PQ)?;
-        let solution = [self.arrays.upper.pointer(), self.arrays.lower.pointer()];
-        // SAFETY: as above.
-        unsafe {
-            self.kernels.update.launch(stream, BLOCKS, &mut arguments![scalars, p, z, solution, r, partial, n])?;
-            self.kernels.sum.launch(stream, 1, &mut arguments![partial, BLOCKS, scalars + 8 * u64::from(RR)])
-        }
+        on.meet()?;
+        self.for_parts(|device, stream, first, n| {
+            let update = self.sides[device].kernels.update;
+            let [r, p, z] = [r, p, z].map(|vector| vector + 4 * first);
+            let (solution, partial) = (self.solution(first), partial + 8 * (u64::from(BLOCKS) * device as u64));
+            // SAFETY: as above.
+            unsafe { update.launch(stream, BLOCKS, &mut arguments![scalars, p, z, solution, r, partial, n]) }
+        })?;
+        self.add_up(RR)
+    }
+
+    /// Addresses of the upper and the lower part of the solution, from one number on.
+    fn solution(&self, first: u64) -> [u64; 2] {
+        let Arrays { upper, lower, .. } = &self.arrays;
+        let low = (lower.len() / upper.len().max(1)) as u64;
+        [upper.pointer() + 4 * first, lower.pointer() + low * first]
+    }
+
+    /// Keeps the sum of the thread blocks of all devices as scalar `at`.
+    fn add_up(&self, at: u32) -> Result<(), DeviceError> {
+        self.devices.meet()?;
+        let (partial, n) = (self.arrays.partial.pointer(), self.devices.len() as u32 * BLOCKS);
+        let out = self.arrays.scalars.pointer() + 8 * u64::from(at);
+        // SAFETY: what the kernel takes.
+        unsafe { self.sides[0].kernels.sum.launch(self.devices.first(), 1, &mut arguments![partial, n, out]) }
     }
 
     /// Keeps the sum of the last product as scalar `at`.
     fn keep_sum(&self, at: u32) -> Result<(), DeviceError> {
-        self.arrays.scalars.part::<f64>(at as usize, 1).copy_from(&self.fine.sum, 1, &self.stream)
+        self.arrays.scalars.part::<f64>(at as usize, 1).copy_from(&self.fine.sum, 1, self.devices.first())
     }
 
     /// `both` where x is prescribed.
     fn set_prescribed(&self) -> Result<(), DeviceError> {
         let (x, fixed, values) =
             (self.arrays.both.pointer(), self.arrays.fixed.pointer(), self.arrays.values.pointer());
-        let n = self.arrays.fixed.len() as u64;
+        let (n, prescribe) = (self.arrays.fixed.len() as u64, self.sides[0].kernels.prescribe);
         // SAFETY: what the kernel takes.
-        unsafe { self.kernels.prescribe.launch(&self.stream, BLOCKS, &mut arguments![x, fixed, values, n]) }
+        unsafe { prescribe.launch(self.devices.first(), BLOCKS, &mut arguments![x, fixed, values, n]) }
     }
 
     /// Takes x from f64 in `both`, or puts it there.
-    fn with_solution(&self, kernel: Kernel) -> Result<(), DeviceError> {
-        let solution = [self.arrays.upper.pointer(), self.arrays.lower.pointer()];
-        let (both, n) = (self.arrays.both.pointer(), self.arrays.both.len() as u64);
-        // SAFETY: what the kernels take; all have n numbers.
-        unsafe { kernel.launch(&self.stream, 4 * BLOCKS, &mut arguments![solution, both, n]) }
+    fn with_solution(&self, kernel: fn(&Kernels) -> Kernel) -> Result<(), DeviceError> {
+        self.devices.meet()?;
+        self.for_parts(|device, stream, first, n| {
+            let (solution, both) = (self.solution(first), self.arrays.both.pointer() + 8 * first);
+            // SAFETY: what the kernels take; all have n numbers from there.
+            unsafe {
+                kernel(&self.sides[device].kernels).launch(stream, 4 * BLOCKS, &mut arguments![solution, both, n])
+            }
+        })
     }
 
     /// x = `both`, but what is prescribed there.
     fn begin(&self) -> Result<(), DeviceError> {
         self.set_prescribed()?;
-        self.with_solution(self.kernels.compress)
+        self.with_solution(|kernels| kernels.compress)
     }
 
     /// r = f − K x of x in `both`; its norm.
     fn true_residual(&self) -> Result<f64, DeviceError> {
-        self.fine.true_residual(&self.stream, &self.arrays.both, &self.arrays.r)?;
-        self.stream.synchronize()?;
+        self.fine.true_residual(&self.devices, &self.arrays.both, &self.arrays.r)?;
+        self.devices.synchronize()?;
         let mut sum = [0.0];
         self.fine.sum.read(&mut sum)?;
         Ok(sum[0].sqrt())
@@ -464,12 +637,13 @@ impl GpuStaticSolver {
 
     /// x in the bricks' order.
     fn displacement(&self) -> Result<Vec<f64>, DeviceError> {
-        let stream = &self.stream;
+        let stream = self.devices.first();
         let order = &self.fine.order;
         let mut out = vec![0.0; 3 * order.len()];
         // Memory is touched by many threads before one copies into it.
         out.par_chunks_mut(512).for_each(|part| part[0] = 0.0);
-        self.with_solution(self.kernels.expand)?;
+        self.with_solution(|kernels| kernels.expand)?;
+        self.devices.meet()?;
         // p has room for the order of all nodes, r for half of the numbers.
         let part = (self.arrays.r.len() / 6).max(1);
         let (x, numbers, to) =
@@ -478,12 +652,35 @@ impl GpuStaticSolver {
             numbers.write(order)?;
             let (numbers, to, n) = (numbers.pointer(), to.pointer(), order.len() as u64);
             // SAFETY: what the kernel takes; p and r are done with.
-            unsafe { self.kernels.take.launch(stream, 4 * BLOCKS, &mut arguments![x, numbers, to, n])? };
-            self.stream.synchronize()?;
+            unsafe { self.sides[0].kernels.take.launch(stream, 4 * BLOCKS, &mut arguments![x, numbers, to, n])? };
+            stream.synchronize()?;
             self.arrays.r.part::<f64>(0, out.len()).read(out)?;
         }
         Ok(out)
     }
+}
+
+/// Puts the coarse levels on the devices: their tables, but for what other arrays have in them, and the kernels of each
+/// device; `low` as in [`Kernels::new`].
+fn place_coarse(
+    devices: &Devices,
+    problem: &StaticProblem,
+    coarse: &Coarse,
+    low: usize,
+    (lent, sharing): (Lent, Sharing),
+    fine: &FineLevel,
+    arena: &mut Arena,
+) -> Result<(Vec<Tables>, Vec<Kernels>), DeviceError> {
+    let mut tables = levels::tables(&problem.bricks, coarse, lent, sharing, arena)?;
+    let moduli = (&problem.moduli, problem.spacing);
+    let put = levels::put_moduli(moduli, fine.one_modulus(), devices.len(), arena)?;
+    tables.iter_mut().for_each(|tables| put.enter(tables));
+    let mut kernels = Vec::new();
+    devices.for_each(|device, _| {
+        kernels.push(Kernels::new(devices.gpu(device), low, coarse.cell(), devices.len() > 1)?);
+        Ok(())
+    })?;
+    Ok((tables, kernels))
 }
 
 /// The coarse levels of a problem.

@@ -8,6 +8,8 @@ use super::super::{
     StaticSolver,
 };
 
+use crate::device::n_devices;
+
 fn go(_: usize, _: f64) -> std::ops::ControlFlow<()> {
     std::ops::ControlFlow::Continue(())
 }
@@ -46,7 +48,7 @@ fn difference(a: &Solution, b: &Solution) -> f64 {
 }
 
 fn device_solver(problem: &StaticProblem, settings: &SolverSettings) -> GpuStaticSolver {
-    GpuStaticSolver::new(problem, settings, 0).expect("a device")
+    GpuStaticSolver::new(problem, settings, &[0]).expect("a device")
 }
 
 #[test]
@@ -123,4 +125,64 @@ fn a_device_solves_as_the_cpu_does() {
             assert!(warm.iterations < found.iterations && difference(&warm, &found) < 1e-6);
         }
     }
+}
+
+/// Samples of several shapes: thin floors, a solid box, a long thin bar, one so small that a device has nearly nothing.
+fn shapes() -> Vec<(&'static str, [u32; 3], Bricks)> {
+    let solid = |size| bricks_of(size, |_| true);
+    vec![
+        ("floors", [90, 80, 96], floors([90, 80, 96])),
+        ("box", [60, 50, 64], solid([60, 50, 64])),
+        ("bar", [9, 9, 400], solid([9, 9, 400])),
+        ("grain", [5, 4, 6], solid([5, 4, 6])),
+    ]
+}
+
+#[test]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
+fn several_devices_solve_as_one_does() {
+    let n = n_devices().expect("a driver").min(4);
+    if n < 2 {
+        pogo_tests::skip("there is only one CUDA device");
+        return;
+    }
+    let usual = SolverSettings { tolerance: 1e-8, ..SolverSettings::default() };
+    let cubic = CycleSettings { degree: [3, 3], bottom: 100, ..CycleSettings::default() };
+    let other = SolverSettings { tolerance: 1e-10, cycle: cubic, ..usual.clone() };
+    let mut largest = 0.0_f64;
+    for (name, size, bricks) in shapes() {
+        let view = bricks.view();
+        let class: Vec<u8> = (0..view.n_elements()).map(|e| u8::from(random(e as u64) < 0.5)).collect();
+        let modulus: Vec<f32> = (0..view.n_elements()).map(|e| 1.0 + random(e as u64) as f32).collect();
+        let (fixed, forces) = load(&bricks, size[2], 1e-3);
+        for (moduli, settings) in [
+            (Moduli::Classes { class: &class, young: &[1000.0, 1000.0] }, &usual),
+            (Moduli::Classes { class: &class, young: &[1000.0, 3000.0] }, &other),
+            (Moduli::Each { modulus: &modulus, scale: 900.0 }, &usual),
+        ] {
+            let problem =
+                StaticProblem { bricks: view, moduli, poisson: 0.3, spacing: 0.1, fixed: &fixed, forces: &forces };
+            let expected = device_solver(&problem, settings).solve(&fixed, &forces, None, &mut go).expect("solves");
+            for (n_devices, least) in (2..=n).flat_map(|n| [(n, 0), (n, 2000), (n, usize::MAX)]) {
+                let ordinals: Vec<u32> = (0..n_devices).collect();
+                let mut devices =
+                    GpuStaticSolver::with_least(&problem, settings, &ordinals, least).expect("connected devices");
+                let found = devices.solve(&fixed, &forces, None, &mut go).expect("solves");
+                let apart = difference(&found, &expected);
+                largest = largest.max(apart);
+                eprintln!(
+                    "{name}, {n_devices} devices, levels of {least} nodes: {} iterations ({}), {apart:.1e} apart",
+                    found.iterations, expected.iterations
+                );
+                assert!(found.converged && found.iterations.abs_diff(expected.iterations) <= 1);
+                assert!(apart < 1e-6);
+                let again = devices.solve(&fixed, &forces, None, &mut go).expect("solves");
+                assert!(again.displacement == found.displacement && again.history == found.history);
+                let near: Vec<f64> = found.displacement.iter().map(|u| 1.001 * u).collect();
+                let warm = devices.solve(&fixed, &forces, Some(&near), &mut go).expect("solves");
+                assert!(difference(&warm, &found) < 1e-6);
+            }
+        }
+    }
+    eprintln!("several devices differ from one by up to {largest:.1e} of the displacement");
 }

@@ -168,10 +168,10 @@ impl Tiles {
         out
     }
 
-    /// Cuts the tiles into stretches of up to `longest` planes, those of one height one after another, so that neighbours run at
+    /// Cuts the tiles into stretches of up to `longest` planes for so many devices, those of one height one after another, so that neighbours run at
     /// the same time; of the last two heights those first that take longest, so that all multiprocessors end at the same time.
-    pub fn cut(&self, longest: usize) -> Vec<Stretch> {
-        let most = self.planes.len().div_ceil(STRETCHES).clamp(8, longest);
+    pub fn cut(&self, longest: usize, n_devices: usize) -> Vec<Stretch> {
+        let most = self.planes.len().div_ceil(n_devices * STRETCHES).clamp(8, longest);
         // The first and the last plane of a tile are empty.
         let tops = (0..self.first.len()).map(|tile| self.first[tile].1 + self.planes_of(tile).len() as i64 - 1);
         let top = tops.max().unwrap_or(1).max(1) as usize;
@@ -200,15 +200,43 @@ impl Tiles {
         stretches.into_iter().map(|(_, stretch)| stretch).collect()
     }
 
+    /// What each of so many devices has of planes and nodes: equal work.
+    pub fn shares(&self, n_devices: usize) -> Shares {
+        let works: Vec<usize> = self.planes.iter().map(work).collect();
+        let all: usize = works.iter().sum();
+        let (mut planes, mut sum) = (vec![0], 0);
+        for (plane, work) in works.iter().enumerate() {
+            while planes.len() < n_devices && sum * n_devices >= all * planes.len() {
+                planes.push(plane);
+            }
+            sum += work;
+        }
+        planes.resize(n_devices, self.planes.len());
+        let node = |&plane: &usize| match self.planes.get(plane) {
+            Some(plane) => plane.word[0].node_at as usize / 4 * 4,
+            None => self.order.len() / 4 * 4,
+        };
+        let mut nodes: Vec<usize> = planes.iter().map(node).collect();
+        planes.push(self.planes.len());
+        nodes.push(self.order.len());
+        Shares { planes, nodes }
+    }
+
+    /// The nodes of some planes, and the first and the last tile of these.
+    pub fn nodes_of(&self, planes: Range<usize>) -> (Range<u32>, [u32; 2]) {
+        let node = |plane: usize| self.planes.get(plane).map_or(self.order.len() as u32, |plane| plane.word[0].node_at);
+        let tile = |plane: usize| self.first.partition_point(|&(first, _)| first as usize <= plane).max(1) as u32 - 1;
+        (node(planes.start)..node(planes.end), [tile(planes.start), tile(planes.end.saturating_sub(1))])
+    }
+
     /// The planes of a tile.
     fn planes_of(&self, tile: usize) -> Range<usize> {
         self.first[tile].0 as usize..self.first.get(tile + 1).map_or(self.planes.len(), |next| next.0 as usize)
     }
 
-    /// How long a stretch takes: words with elements, and something for each plane.
+    /// How long a stretch takes.
     fn work(&self, stretch: &Stretch) -> usize {
-        let planes = &self.planes[stretch.at as usize..(stretch.at + stretch.n) as usize];
-        planes.iter().map(|plane| 4 + plane.word.iter().filter(|word| word.elements != 0).count()).sum()
+        self.planes[stretch.at as usize..(stretch.at + stretch.n) as usize].iter().map(work).sum()
     }
 
     /// Numbers of the nodes round each tile.
@@ -298,6 +326,50 @@ impl Tiles {
     pub fn bytes(&self) -> u64 {
         let sum = size_of_val(&self.planes[..]) + size_of_val(&self.halo[..]);
         (sum + size_of_val(&self.fixed[..]) + 2 * self.order.len()) as u64
+    }
+}
+
+/// How long a plane takes: words with elements, and something for each plane.
+fn work(plane: &Plane) -> usize {
+    4 + plane.word.iter().filter(|word| word.elements != 0).count()
+}
+
+/// What each of several devices has of the finest level.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Shares {
+    /// First plane of each device, and the number of planes.
+    planes: Vec<usize>,
+    /// First node in the memory of each device, a multiple of four, and the number of nodes.
+    nodes: Vec<usize>,
+}
+
+impl Shares {
+    pub fn n_devices(&self) -> usize {
+        self.planes.len() - 1
+    }
+
+    pub fn planes(&self, device: usize) -> Range<usize> {
+        self.planes[device]..self.planes[device + 1]
+    }
+
+    pub fn nodes(&self, device: usize) -> Range<usize> {
+        self.nodes[device]..self.nodes[device + 1]
+    }
+
+    /// The first of each device but the first one, of values of which plane p has those from `first(p)` on.
+    pub fn cuts(&self, first: impl Fn(usize) -> usize) -> Vec<usize> {
+        self.planes[1..self.n_devices()].iter().map(|&plane| first(plane)).collect()
+    }
+
+    /// The same for values of which each node has `n`.
+    pub fn node_cuts(&self, n: usize) -> Vec<usize> {
+        self.nodes[1..self.n_devices()].iter().map(|node| n * node).collect()
+    }
+
+    /// The stretches that a device computes: those whose middle is one of its planes.
+    pub fn stretches(&self, device: usize, all: &[Stretch]) -> Vec<Stretch> {
+        let planes = self.planes(device);
+        all.iter().filter(|stretch| planes.contains(&((stretch.at + stretch.n / 2) as usize))).copied().collect()
     }
 }
 
