@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pogo_formats::write::summary::{BlockFileSummary, Origin};
 
-use crate::config::{Config, Settings};
+use crate::config::{Config, DeviceChoice, Settings};
 use crate::device::Device;
 use crate::error::SolveError;
 use crate::interrupt::Interrupts;
@@ -37,6 +37,13 @@ impl Call<'_> {
     /// The error of a model that cannot be solved.
     pub fn refuse(&self, reason: impl Display) -> SolveError {
         SolveError::Problem { path: PathBuf::from(&self.block_file.path), reason: reason.to_string() }
+    }
+
+    /// CUDA devices of all processes.
+    pub fn n_cuda_devices(&self) -> usize {
+        let is_cuda = |choice: &&DeviceChoice| matches!(choice, DeviceChoice::Cuda(_));
+        let own = self.device.choices().iter().filter(is_cuda).count();
+        self.team.sum(std::iter::once([own as f64, 0.0]))[0] as usize
     }
 
     /// Threads of all ranks.

@@ -133,7 +133,7 @@ pub fn solve_with(
 fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) -> Result<Outcome, SolveError> {
     let Control { processes, interrupts, observer } = control;
     let all = Team::new(processes, 1)?;
-    let opened = all.agree(open::<P>(file, config, &all))?;
+    let opened = all.agree(open::<P>(file, config, processes))?;
     check_same(&all, &opened.block_file)?;
     if let Some(study) = &config.study {
         return solve_study(&opened, study, config, Control { processes, interrupts, observer });
@@ -164,11 +164,11 @@ fn solve_study<P: Solve>(
                 assign::<P>(&mut setup, &mut settings, name, value)?;
             }
             let folder = folder.join(&case.name);
-            let team = Team::new(processes, P::n_parts(&settings.device.list()?))?;
+            let team = Team::new(processes, P::n_parts(&settings.device.list(processes)?))?;
             if team.leads() {
                 create_folder(&folder)?;
             }
-            let device = start::<P>(file, &settings, &setup)?;
+            let device = start::<P>(file, &settings, &setup, processes)?;
             Ok((settings, setup, folder, device, team))
         };
         let (settings, setup, folder, device, team) = Team::new(processes, 1)?.agree(prepared())?;
@@ -204,7 +204,11 @@ struct Opened<P: Physics> {
 }
 
 /// Opens a block file of a known physics and applies what the command line changes.
-fn open<P: Solve>(file: Container, config: &Config, team: &Team) -> Result<Opened<P>, SolveError> {
+fn open<P: Solve>(
+    file: Container,
+    config: &Config,
+    processes: Option<&Arc<dyn Ranks>>,
+) -> Result<Opened<P>, SolveError> {
     let file = BlockFile::<P>::from_container(file)?;
     options::check(config, P::OPTIONS)?;
     let mut setup = file.setup();
@@ -215,19 +219,24 @@ fn open<P: Solve>(file: Container, config: &Config, team: &Team) -> Result<Opene
         assign::<P>(&mut setup, &mut settings, name, value)?;
     }
     // The device starts while the file is verified: a flipped bit in a coordinate or a modulus must not become a result.
-    let device = start::<P>(&file, &settings, &setup)?;
+    let device = start::<P>(&file, &settings, &setup, processes)?;
     file.container().verify_checksums()?;
     let block_file = block_file_summary(file.container());
     let folder = config.output_folder();
-    if team.leads() {
+    if processes.is_none_or(|processes| processes.leads()) {
         create_folder(&folder)?;
     }
     Ok(Opened { file, setup, settings, block_file, folder, device })
 }
 
 /// Starts the devices that a run is to use.
-fn start<P: Solve>(file: &BlockFile<P>, settings: &Settings, setup: &P::Setup) -> Result<Device, SolveError> {
-    let choices = settings.device.list()?.into_iter().map(|choice| P::device(choice, setup)).collect();
+fn start<P: Solve>(
+    file: &BlockFile<P>,
+    settings: &Settings,
+    setup: &P::Setup,
+    processes: Option<&Arc<dyn Ranks>>,
+) -> Result<Device, SolveError> {
+    let choices = settings.device.list(processes)?.into_iter().map(|choice| P::device(choice, setup)).collect();
     Ok(Device::start(choices, P::modules(file, settings)))
 }
 

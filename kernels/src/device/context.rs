@@ -82,6 +82,16 @@ impl Gpu {
         }
     }
 
+    /// What tells this device from all others, whatever numbers processes give them.
+    pub fn uuid(&self) -> Result<driver::Uuid, DeviceError> {
+        let mut uuid = [0; 16];
+        // SAFETY: plain query into a local.
+        check("ask for the device's identity", unsafe {
+            driver::cuDeviceGetUuid(&mut uuid, find_device(self.ordinal)?)
+        })?;
+        Ok(uuid)
+    }
+
     /// Bytes that are free.
     pub fn free_memory(&self) -> Result<u64, DeviceError> {
         let (mut free, mut total) = (0, 0);

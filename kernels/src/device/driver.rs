@@ -120,6 +120,15 @@ pub(crate) mod function_attribute {
     pub const MAX_DYNAMIC_SHARED_SIZE_BYTES: u32 = 8;
 }
 
+/// `CUipcMemHandle`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MemoryHandle(pub [u8; 64]);
+/// `CUuuid`.
+pub(crate) type Uuid = [u8; 16];
+/// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`.
+pub(crate) const IPC_PEER_ACCESS: c_uint = 1;
+
 /// `CU_STREAM_NON_BLOCKING`: the stream does not wait for the default stream.
 pub(crate) const STREAM_NON_BLOCKING: c_uint = 1;
 /// `CU_EVENT_DISABLE_TIMING`.
@@ -180,6 +189,11 @@ forward! {
     fn cuDevicePrimaryCtxRetain(context: *mut Context, device: Device);
     fn cuCtxSetCurrent(context: Context);
     fn cuCtxEnablePeerAccess(peer: Context, flags: c_uint);
+    fn cuDeviceGetUuid(uuid: *mut Uuid, device: Device);
+    fn cuMemGetAddressRange_v2(base: *mut Address, bytes: *mut usize, pointer: Address);
+    fn cuIpcGetMemHandle(handle: *mut MemoryHandle, pointer: Address);
+    fn cuIpcOpenMemHandle_v2(pointer: *mut Address, handle: MemoryHandle, flags: c_uint);
+    fn cuIpcCloseMemHandle(pointer: Address);
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     fn cuMemAlloc_v2(pointer: *mut Address, bytes: usize);
     fn cuMemFree_v2(pointer: Address);

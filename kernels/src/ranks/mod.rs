@@ -11,12 +11,18 @@
 //! [`Ranks`] is what carries bytes between ranks: [`Threads`] between threads of a process, and message passing (MPI)
 //! between processes. Nothing that is computed depends on which of them it is, nor on when messages arrive.
 
+#[cfg(test)]
+mod late;
+mod offer;
 mod parcel;
 mod team;
 mod threads;
 
 use std::fmt::Debug;
 
+#[cfg(test)]
+pub(crate) use late::Late;
+pub(crate) use offer::exchange_arrays;
 pub use parcel::{Reader, Writer};
 pub use team::{Member, Serves, Team, serve};
 pub use threads::Threads;
@@ -68,6 +74,16 @@ pub trait Ranks: Send + Sync + Debug {
     /// Ranks that share the cores on which this one may run, itself included.
     fn n_sharing(&self) -> usize {
         1
+    }
+
+    /// Whether all ranks are threads of this process, and so have one address space.
+    fn is_one_process(&self) -> bool {
+        true
+    }
+
+    /// Number of this rank among those of its host, from 0.
+    fn rank_on_host(&self) -> usize {
+        self.rank()
     }
 
     /// Whether this is rank 0.

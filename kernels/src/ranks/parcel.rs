@@ -3,7 +3,7 @@
 use crate::device::{Plain, append, read};
 
 /// Writes lists of numbers one behind the other.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Writer(Vec<u8>);
 
 /// Reads lists in the order in which they were written.

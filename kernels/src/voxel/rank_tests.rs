@@ -7,7 +7,7 @@ use pogo_formats::voxel::{Bricks, bricks_of};
 
 use super::tests::{fixed, go, random};
 use super::*;
-use crate::ranks::{Ranks, Threads};
+use crate::ranks::{Late, Ranks, Threads};
 
 /// A model that is held at z = 0 and moved and loaded at its other end.
 struct Model {
@@ -54,7 +54,7 @@ impl Model {
         for &n_ranks in rank_counts {
             assert!(n_ranks <= most_ranks(&view));
             let of_rank = |ranks: Threads| {
-                let ranks: Arc<dyn Ranks> = Arc::new(ranks);
+                let ranks: Arc<dyn Ranks> = Arc::new(Late::new(ranks));
                 run(StaticSolver::over(&problem, settings, &ranks))
             };
             let found: Vec<_> = std::thread::scope(|scope| {

@@ -4,6 +4,7 @@ pub(crate) mod options;
 mod parse;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -12,6 +13,7 @@ use pogo_formats::dynamics::Increment;
 use pogo_formats::explicit::Lumping;
 use pogo_formats::write::fields::FieldFormat;
 use pogo_kernels::device::{DeviceError, n_devices};
+use pogo_kernels::ranks::Ranks;
 
 pub(crate) use parse::lumping_name;
 use parse::{Expected, parse_checkpoint_interval, parse_devices, parse_increment, parse_lumping, parse_seconds};
@@ -82,19 +84,23 @@ impl From<DeviceChoice> for Devices {
 }
 
 impl Devices {
-    /// Each device.
+    /// Each device that this process uses: all, or as one of several `processes` the one that its number on its host says.
     ///
     /// # Errors
     /// There is no CUDA device, and all were asked for.
-    pub(crate) fn list(&self) -> Result<Vec<DeviceChoice>, DeviceError> {
-        match self {
-            Self::One(device) => Ok(vec![*device]),
-            Self::Several(devices) => Ok(devices.clone()),
+    pub(crate) fn list(&self, processes: Option<&Arc<dyn Ranks>>) -> Result<Vec<DeviceChoice>, DeviceError> {
+        let all = match self {
+            Self::One(device) => vec![*device],
+            Self::Several(devices) => devices.clone(),
             Self::AllCuda => match n_devices()? {
-                0 => Err(DeviceError::NoDevice { ordinal: 0, found: 0 }),
-                n => Ok((0..n).map(DeviceChoice::Cuda).collect()),
+                0 => return Err(DeviceError::NoDevice { ordinal: 0, found: 0 }),
+                n => (0..n).map(DeviceChoice::Cuda).collect(),
             },
-        }
+        };
+        Ok(match processes {
+            Some(processes) => vec![all[processes.rank_on_host() % all.len()]],
+            None => all,
+        })
     }
 }
 

@@ -80,7 +80,7 @@ impl Engine {
         call: &Call<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Option<Self>, SolveError> {
-        let on_devices = call.device.choices().iter().filter(|choice| matches!(choice, DeviceChoice::Cuda(_))).count();
+        let on_devices = call.n_cuda_devices();
         if on_devices > MOST_DEVICES {
             return Err(call.refuse(format!("at most {MOST_DEVICES} CUDA devices compute a model: name fewer")));
         }
@@ -89,9 +89,7 @@ impl Engine {
         observer.note(&cut.split.line("node", problem.mesh.n_nodes()));
         match on_devices {
             0 => Self::of_cores::<T>(problem, &cut, state, call),
-            n if n == call.team.local.len() && n == call.team.n_ranks() => {
-                Self::of_devices::<T>(problem, &cut, state, signals, call, observer)
-            }
+            n if n == call.team.n_ranks() => Self::of_devices::<T>(problem, &cut, state, signals, call, observer),
             _ => Err(SolveError::MixedDevices),
         }
     }
@@ -125,7 +123,7 @@ impl Engine {
         }))
     }
 
-    /// Sub-domains on several CUDA devices of this process.
+    /// Sub-domains on several CUDA devices of this host.
     fn of_devices<T: Real + 'static>(
         problem: &Problem<'_>,
         cut: &Cut,
@@ -140,7 +138,7 @@ impl Engine {
                 "note: several devices step solids in a grid as a mesh without one, which is slower: one device may be faster",
             );
         }
-        call.device.wait()?;
+        call.team.agree_so_far(call.device.wait().map_err(SolveError::from))?;
         // A device is set up by a thread of its own: each has to hear of the memory of all others.
         let set_up = |ranks: &Arc<dyn Ranks>, choice: &DeviceChoice| {
             let DeviceChoice::Cuda(ordinal) = *choice else { return Err(SolveError::MixedDevices) };
@@ -162,12 +160,12 @@ impl Engine {
             errors.sort_by_key(of_others);
             errors.into_iter().next().map_or_else(|| made.into_iter().collect(), Err)
         });
-        let members = members?;
-        let names: Vec<&str> = members.iter().map(|member| member.report().device.as_str()).collect();
-        let device = format!("{} x {}", names.len(), names[0]);
-        let bytes: u64 = members.iter().map(|member| member.report().memory.bytes()).sum();
-        observer.note(&format!("{device}: {:.2} GB in use on all", bytes as f64 / 1e9));
-        let bytes_per_node_step = members.iter().map(|member| member.report().bytes_per_node_step).sum();
+        let members = call.team.agree(members)?;
+        let reports = members.iter().map(GpuMember::report);
+        let [bytes, bytes_per_node_step] =
+            call.team.sum(reports.map(|report| [report.memory.bytes() as f64, report.bytes_per_node_step]));
+        let device = format!("{} x {}", call.team.n_ranks(), members[0].report().device);
+        observer.note(&format!("{device}: {:.2} GB in use on all", bytes / 1e9));
         let leader = call.team.lead_or_serve(members.into_iter().map(PartMember::new).collect());
         Ok(leader.map(|(ranks, member)| Self {
             stepper: Box::new(TeamStepper::new(problem, domains, ranks, member, state, false)),

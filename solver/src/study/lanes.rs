@@ -44,7 +44,7 @@ pub(crate) fn lanes(
             None => Ok(one(settings.clone())),
         };
     }
-    let mut devices = settings.device.list()?;
+    let mut devices = settings.device.list(None)?;
     match (config.jobs, devices.len()) {
         (Some(jobs), 1) => devices = vec![devices[0]; jobs],
         (Some(jobs), n_devices) if jobs != n_devices => return Err(SolveError::JobsOfDevices { jobs, n_devices }),

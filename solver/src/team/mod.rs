@@ -13,6 +13,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pogo_kernels::device::DeviceError;
 use pogo_kernels::ranks::{Ranks, Reader, Serves, Threads, Writer};
 
 pub(crate) use split::{Cells, Split};
@@ -66,19 +67,47 @@ impl Team {
     /// # Errors
     /// This process's own, or that of the first that has one.
     pub fn agree<T>(&self, made: Result<T, SolveError>) -> Result<T, SolveError> {
-        if self.local.len() > 1 || !self.is_several() || self.agreed.swap(true, Ordering::Relaxed) {
+        self.settle(made, true)
+    }
+
+    /// As [`agree`](Self::agree), at an earlier place where processes can fail.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn agree_so_far<T>(&self, made: Result<T, SolveError>) -> Result<T, SolveError> {
+        self.settle(made, false)
+    }
+
+    fn settle<T>(&self, made: Result<T, SolveError>, last: bool) -> Result<T, SolveError> {
+        if self.local.len() > 1 || !self.is_several() || self.agreed.load(Ordering::Relaxed) {
             return made;
         }
-        let mut said = Writer::default();
-        said.put(made.as_ref().err().map(ToString::to_string).unwrap_or_default().as_bytes());
+        let said = match &made {
+            // The other rank says it itself.
+            Ok(_) | Err(SolveError::Device(DeviceError::OnRank { .. })) => String::new(),
+            Err(error) => error.to_string(),
+        };
         let all = self.local[0].all_gather(said.into_bytes());
-        let errors = all.iter().map(|bytes| String::from_utf8_lossy(&Reader::new(bytes).take::<u8>()).into_owned());
+        let errors = all.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         let first = errors.enumerate().find(|(_, error)| !error.is_empty());
-        let made = made?;
+        self.agreed.store(last || made.is_err() || first.is_some(), Ordering::Relaxed);
         match first {
-            Some((rank, message)) => Err(SolveError::Rank { rank, message }),
-            None => Ok(made),
+            Some((rank, message)) if rank != self.local[0].rank() => Err(SolveError::Rank { rank, message }),
+            _ => made,
         }
+    }
+
+    /// Sums over the ranks of all processes.
+    pub fn sum(&self, own: impl Iterator<Item = [f64; 2]>) -> [f64; 2] {
+        let add = |a: [f64; 2], b: [f64; 2]| [a[0] + b[0], a[1] + b[1]];
+        let own = own.fold([0.0; 2], add);
+        if self.local.len() > 1 || !self.is_several() {
+            return own;
+        }
+        let mut said = Writer::default();
+        said.put(&own);
+        let all = self.local[0].all_gather(said.into_bytes());
+        all.iter().map(|bytes| Reader::new(bytes).take::<f64>()).fold([0.0; 2], |sum, of| add(sum, [of[0], of[1]]))
     }
 
     /// Threads of each rank: the number asked for, or its share of the cores that this process may use.

@@ -24,6 +24,7 @@ pub struct Processes {
     rank: usize,
     n_ranks: usize,
     n_sharing: usize,
+    rank_on_host: usize,
     /// Keeps calls of the library one after the other, from whichever thread they come.
     lock: Mutex<()>,
 }
@@ -40,10 +41,12 @@ impl Processes {
         let (universe, _) = mpi::initialize_with_threading(Threading::Serialized)?;
         let world = universe.world();
         let (rank, n_ranks) = (world.rank() as usize, world.size() as usize);
-        let mut this = Self { universe, rank, n_ranks, n_sharing: 1, lock: Mutex::new(()) };
+        let mut this = Self { universe, rank, n_ranks, n_sharing: 1, rank_on_host: 0, lock: Mutex::new(()) };
         // Processes that may run on the same cores of the same machine: those that are bound to different ones do not share.
         let all = this.all_gather(cores());
         this.n_sharing = all.iter().filter(|other| **other == all[rank]).count();
+        let hosts = this.all_gather(host().into_bytes());
+        this.rank_on_host = hosts[..rank].iter().filter(|other| **other == hosts[rank]).count();
         Some(this)
     }
 
@@ -52,12 +55,16 @@ impl Processes {
     }
 }
 
+/// Which machine this process runs on.
+fn host() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
 /// Which machine this process runs on, and on which of its cores it may.
 fn cores() -> Vec<u8> {
-    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
-    let status = read("/proc/self/status");
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let allowed = status.lines().find(|line| line.starts_with("Cpus_allowed_list")).unwrap_or_default();
-    format!("{} {allowed}", read("/proc/sys/kernel/random/boot_id")).into_bytes()
+    format!("{} {allowed}", host()).into_bytes()
 }
 
 /// Requests with their buffers, which must not move or go before they are done.
@@ -122,6 +129,14 @@ impl Ranks for Processes {
 
     fn n_sharing(&self) -> usize {
         self.n_sharing
+    }
+
+    fn is_one_process(&self) -> bool {
+        self.n_ranks == 1
+    }
+
+    fn rank_on_host(&self) -> usize {
+        self.rank_on_host
     }
 
     fn start(&self, mut outgoing: Vec<Parcel>, mut incoming: Vec<Parcel>) -> Box<dyn Pending> {

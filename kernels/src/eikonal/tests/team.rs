@@ -1,53 +1,9 @@
 //! Several ranks compute what one process does, to the bit.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-use super::*;
-use crate::ranks::{Parcel, Pending, Ranks, Serves, Threads};
 use std::sync::Arc;
 
-/// Ranks whose messages come late, each by a time of its own.
-#[derive(Debug)]
-struct Late {
-    ranks: Threads,
-    calls: AtomicU64,
-}
-
-impl Late {
-    fn wait(&self) {
-        let call = self.calls.fetch_add(1, Ordering::Relaxed);
-        let noise = crate::test_meshes::noise(call * 64 + self.ranks.rank() as u64);
-        if noise > 0.3 {
-            std::thread::sleep(Duration::from_micros((200.0 * noise.abs()) as u64));
-        }
-    }
-}
-
-impl Ranks for Late {
-    fn rank(&self) -> usize {
-        self.ranks.rank()
-    }
-
-    fn n_ranks(&self) -> usize {
-        self.ranks.n_ranks()
-    }
-
-    fn start(&self, outgoing: Vec<Parcel>, incoming: Vec<Parcel>) -> Box<dyn Pending> {
-        self.wait();
-        self.ranks.start(outgoing, incoming)
-    }
-
-    fn broadcast(&self, bytes: Vec<u8>) -> Vec<u8> {
-        self.wait();
-        self.ranks.broadcast(bytes)
-    }
-
-    fn gather(&self, bytes: Vec<u8>) -> Vec<Vec<u8>> {
-        self.wait();
-        self.ranks.gather(bytes)
-    }
-}
+use super::*;
+use crate::ranks::{Late, Ranks, Serves, Threads};
 
 /// Solves with a rank for each sub-domain: `domain` is that of each node.
 fn by_ranks<T: Real + 'static>(
@@ -62,7 +18,7 @@ fn by_ranks<T: Real + 'static>(
     let view = domains.view();
     std::thread::scope(|scope| {
         let of_rank = |ranks: Threads| {
-            let ranks: Arc<dyn Ranks> = Arc::new(Late { ranks, calls: AtomicU64::new(0) });
+            let ranks: Arc<dyn Ranks> = Arc::new(Late::new(ranks));
             scope.spawn(move || {
                 let n_threads = 1 + ranks.rank() % 2;
                 let part = EikonalPart::<T>::new(problem, settings, &view, &ranks, n_threads).unwrap();

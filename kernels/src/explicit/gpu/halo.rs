@@ -10,9 +10,9 @@ use pogo_formats::explicit::block::DeviceView;
 
 use super::grids::Role;
 use crate::device::layout::{In, Out, layouts};
-use crate::device::{Arena, DeviceError, Gpu, Plain as _, Pointer, Slice};
+use crate::device::{Arena, DeviceError, Gpu, Opened, Plain as _, Pointer, Slice};
 use crate::explicit::Problem;
-use crate::ranks::{Ranks, Reader, Writer};
+use crate::ranks::{Ranks, exchange_arrays};
 use crate::simd::Real;
 
 layouts! {
@@ -121,34 +121,22 @@ impl HaloLists {
         &self,
         gpu: &Gpu,
         ranks: &Arc<dyn Ranks>,
-        arena: &mut Arena,
+        (arena, opened): (&mut Arena, &mut Opened),
         u: [Slice<T>; 2],
         dimension: usize,
     ) -> Result<Halo<T>, DeviceError> {
         let arrived = arena.zeros::<u32>("steps that others have sent", ranks.n_ranks());
-        let about = arrived.as_ref().map_or_else(
-            |_| Writer::default(),
-            |arrived| {
-                let mut about = Writer::default();
-                about.put(&[gpu.ordinal]);
-                about.put(&[u[0].pointer(), u[1].pointer(), arrived.pointer()]);
-                about
-            },
-        );
-        let all = ranks.all_gather(about.into_bytes());
-        arrived?;
+        let arrays = arrived.map(|arrived| [u[0].pointer(), u[1].pointer(), arrived.pointer()]);
+        let arrays = arrays.as_ref().map(|arrays| arrays.as_slice()).map_err(DeviceError::clone);
+        let all = exchange_arrays(ranks, gpu, arrays, opened)?;
         let mut halo = Halo::zeroed();
         halo.first = arena.copy("first nodes to send", &self.first)?.at();
         halo.nodes = arena.copy("nodes to send", &self.nodes)?.at();
         halo.progress = arena.zeros::<u32>("progress of sending", 2)?.at();
         (halo.me, halo.n_devices, halo.dimension) = (ranks.rank() as u32, ranks.n_ranks() as u32, dimension as u32);
-        for (device, bytes) in all.iter().enumerate().filter(|(_, bytes)| !bytes.is_empty()) {
-            let mut reader = Reader::new(bytes);
-            let (ordinal, addresses) = (reader.one::<u32>(), reader.take::<u64>());
-            if ordinal != gpu.ordinal {
-                gpu.reach(ordinal)?;
-                halo.waits = 1;
-            }
+        for (device, of) in all.iter().enumerate() {
+            halo.waits |= u32::from(of.is_other);
+            let addresses = &of.addresses;
             halo.u[device] = [Pointer::from_address(addresses[0]), Pointer::from_address(addresses[1])];
             halo.arrived[device] = Pointer::from_address(addresses[2]);
         }

@@ -87,16 +87,17 @@ impl Shared {
         stepper: &mut GpuStepper<T>,
         dimension: usize,
     ) -> Result<bool, DeviceError> {
-        let (gpu, arena, ranks) = (&stepper.gpu, &mut stepper.arena, &self.ranks);
+        let (gpu, ranks) = (&stepper.gpu, &self.ranks);
+        let memory = (&mut stepper.arena, &mut stepper.opened);
         gpu.enter()?;
         let (u, du, done) = (stepper.u, stepper.du, stepper.done);
         let (mut peers, mut halo) = (Peers::zeroed(), None);
         let placed = match lists {
-            Lists::Fans(sent) => sent.place(gpu, ranks, arena, (u, du, done)).map(|placed| {
+            Lists::Fans(sent) => sent.place(gpu, ranks, memory, (u, du, done)).map(|placed| {
                 peers = placed;
                 peers.waits
             }),
-            Lists::Others(lists) => lists.place(gpu, ranks, arena, u, dimension).map(|placed| {
+            Lists::Others(lists) => lists.place(gpu, ranks, memory, u, dimension).map(|placed| {
                 halo = Some((placed, lists.n_sent()));
                 placed.waits
             }),

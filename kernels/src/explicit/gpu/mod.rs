@@ -34,7 +34,7 @@ mod tables;
 use super::{ElementStepper, EnergySums, Problem, StepperError};
 use crate::device::Plain as _;
 use crate::device::{
-    Arena, Buffer, DeviceError, Gpu, Graph, Kernel, MemoryReport, Module, Slice, Stream, arguments, field,
+    Arena, Buffer, DeviceError, Gpu, Graph, Kernel, MemoryReport, Module, Opened, Slice, Stream, arguments, field,
 };
 use crate::dynamics::signals::Signals;
 use crate::dynamics::{SignalTable, State, Stepper};
@@ -138,6 +138,8 @@ pub struct GpuStepper<T: Real> {
     energy_before: [f64; 2],
     report: GpuReport,
     arena: Arena,
+    /// Memory of devices of other processes.
+    opened: Opened,
     _setup: Module,
     stream: Stream,
     gpu: Gpu,
@@ -270,6 +272,7 @@ impl<T: Real> GpuStepper<T> {
             energy_before: [state.external_work, state.damped_energy],
             report,
             arena,
+            opened: Opened::default(),
             _setup: setup,
             stream,
             gpu,

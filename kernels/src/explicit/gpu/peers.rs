@@ -9,8 +9,8 @@ use std::sync::Arc;
 use pogo_formats::explicit::block::{BlocksView, DeviceView};
 
 use crate::device::layout::{In, Out, layouts};
-use crate::device::{Arena, DeviceError, Gpu, Plain as _, Slice};
-use crate::ranks::{Ranks, Reader, Writer};
+use crate::device::{Arena, DeviceError, Gpu, Opened, Plain as _, Slice};
+use crate::ranks::{Ranks, exchange_arrays};
 
 layouts! {
     header "explicit/gpu/peers.cuh", numbers template;
@@ -104,28 +104,21 @@ impl Sent {
         &self,
         gpu: &Gpu,
         ranks: &Arc<dyn Ranks>,
-        arena: &mut Arena,
+        (arena, opened): (&mut Arena, &mut Opened),
         (u, du, done): ([Slice<T>; 2], [Slice<T>; 2], Slice<u32>),
     ) -> Result<Peers<T>, DeviceError> {
-        let mut about = Writer::default();
-        about.put(&[gpu.ordinal]);
-        about.put(&[u[0].pointer(), u[1].pointer(), du[0].pointer(), du[1].pointer(), done.pointer()]);
-        let all = ranks.all_gather(about.into_bytes());
+        let arrays = [u[0].pointer(), u[1].pointer(), du[0].pointer(), du[1].pointer(), done.pointer()];
+        let all = exchange_arrays(ranks, gpu, Ok(&arrays), opened)?;
         let mut peers = Peers::zeroed();
         let first = arena.copy("entries of blocks", &self.first)?;
         let entries = arena.copy("nodes that others read", &self.entries)?;
         let waiting = arena.copy("devices that wait", &self.waiting)?;
         (peers.first, peers.entries, peers.waiting) = (first.at(), entries.at(), waiting.at());
-        for (device, bytes) in all.iter().enumerate() {
-            let mut reader = Reader::new(bytes);
-            let (ordinal, addresses) = (reader.one::<u32>(), reader.take::<u64>());
-            if ordinal != gpu.ordinal {
-                gpu.reach(ordinal)?;
-            }
-            peers.waits |= u32::from(device != ranks.rank() && ordinal != gpu.ordinal);
-            let at = |k: usize| crate::device::Pointer::from_address(addresses[k]);
+        for (device, of) in all.iter().enumerate() {
+            peers.waits |= u32::from(of.is_other);
+            let at = |k: usize| crate::device::Pointer::from_address(of.addresses[k]);
             (peers.u[device], peers.du[device]) = ([at(0), at(1)], [at(2), at(3)]);
-            peers.done[device] = crate::device::Pointer::from_address(addresses[4]);
+            peers.done[device] = crate::device::Pointer::from_address(of.addresses[4]);
         }
         Ok(peers)
     }

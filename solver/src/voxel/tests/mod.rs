@@ -66,7 +66,7 @@ fn solve_from(
         folder,
         block_file: BlockFileSummary::default(),
         interrupts: &Interrupts::default(),
-        device: Device::start(config.settings.device.list().unwrap(), Vec::new()),
+        device: Device::start(config.settings.device.list(None).unwrap(), Vec::new()),
         team: Team::new(None, 1).unwrap(),
     };
     let summary = run(&mesh.view(), Grid::Bricks, setup, &call, &mut Silent).map_err(|error| error.to_string())?;
