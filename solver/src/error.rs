@@ -144,18 +144,9 @@ pub enum SolveError {
         /// What it says.
         message: String,
     },
-    /// Several devices for each of several processes.
+    /// Several ranks of which only some have a CUDA device.
     #[error(
-        "error: --device names {n_parts} parts, but each process started by mpirun or srun has one: name one device"
-    )]
-    PartsOfProcesses {
-        /// Devices named.
-        n_parts: usize,
-    },
-    /// Several ranks of which only some have a CUDA device, or that are processes with devices.
-    #[error(
-        "error: several CUDA devices compute a model in one process: give --device cuda:all or cuda:0,1 without mpirun, or \
-         --device cpu to all processes"
+        "error: only some of the ranks have a CUDA device: give all of them one (--device cuda:all), or --device cpu to all"
     )]
     MixedDevices,
     /// Another number of cases at a time than of devices.

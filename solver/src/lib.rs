@@ -125,14 +125,14 @@ pub fn solve_with(
     memory::share_one_heap();
     let opened = Container::open(&config.block_file).map_err(SolveError::from);
     let found = opened.and_then(|file| Ok((physics::registered(&file, PHYSICS)?, file)));
-    let (solve_file, file) = Team::new(processes, 1)?.agree(found)?;
+    let (solve_file, file) = Team::new(processes, 1).agree(found)?;
     solve_file(file, config, Control { processes, interrupts, observer })
 }
 
 /// Runs a model, or the cases of a study.
 fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) -> Result<Outcome, SolveError> {
     let Control { processes, interrupts, observer } = control;
-    let all = Team::new(processes, 1)?;
+    let all = Team::new(processes, 1);
     let opened = all.agree(open::<P>(file, config, processes))?;
     check_same(&all, &opened.block_file)?;
     if let Some(study) = &config.study {
@@ -140,7 +140,7 @@ fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) 
     }
     let Opened { file, setup, settings, block_file, folder, device } = opened;
     let (overrides, settings, folder) = (config.overrides.clone(), &settings, &folder);
-    let team = Team::new(processes, P::n_parts(device.choices()))?;
+    let team = Team::new(processes, P::n_parts(device.choices()));
     let call = Call { config, case: None, overrides, settings, folder, block_file, interrupts, device, team };
     run_one(&file, &setup, &call, observer).map(Outcome::Run)
 }
@@ -155,7 +155,7 @@ fn solve_study<P: Solve>(
     let Control { processes, interrupts, observer } = control;
     let Opened { file, setup, settings, block_file, folder, .. } = opened;
     let read = || Ok((study::read(study)?, study::lanes(config, settings, interrupts, processes)?));
-    let team = Team::new(processes, 1)?;
+    let team = Team::new(processes, 1);
     let (cases, lanes) = team.agree(read())?;
     study::run(cases, folder, &lanes, observer, &team, |case, lane, observer| {
         let prepared = || {
@@ -164,14 +164,14 @@ fn solve_study<P: Solve>(
                 assign::<P>(&mut setup, &mut settings, name, value)?;
             }
             let folder = folder.join(&case.name);
-            let team = Team::new(processes, P::n_parts(&settings.device.list(processes)?))?;
+            let team = Team::new(processes, P::n_parts(&settings.device.list(processes)?));
             if team.leads() {
                 create_folder(&folder)?;
             }
             let device = start::<P>(file, &settings, &setup, processes)?;
             Ok((settings, setup, folder, device, team))
         };
-        let (settings, setup, folder, device, team) = Team::new(processes, 1)?.agree(prepared())?;
+        let (settings, setup, folder, device, team) = Team::new(processes, 1).agree(prepared())?;
         let assigned = case.assignments.iter().map(|(name, value)| format!("{name}={value}"));
         let overrides = config.overrides.iter().cloned().chain(assigned).collect();
         let (case, block_file, settings, folder) = (Some(case.name.clone()), block_file.clone(), &settings, &folder);

@@ -32,18 +32,14 @@ pub(crate) struct Team {
 }
 
 impl Team {
-    /// The ranks of `processes`; in a process that was started alone, `n_parts` threads.
-    ///
-    /// # Errors
-    /// Several processes of which each is to have several parts.
-    pub fn new(processes: Option<&Arc<dyn Ranks>>, n_parts: usize) -> Result<Self, SolveError> {
+    /// The ranks of `processes`, one in each; in a process that was started alone, `n_parts` threads.
+    pub fn new(processes: Option<&Arc<dyn Ranks>>, n_parts: usize) -> Self {
         let local = match processes {
-            Some(_) if n_parts > 1 => return Err(SolveError::PartsOfProcesses { n_parts }),
             Some(processes) => vec![processes.clone()],
             None => Threads::new(n_parts).into_iter().map(|thread| Arc::new(thread) as Arc<dyn Ranks>).collect(),
         };
         let on_this_machine = processes.map_or(1, |processes| processes.n_sharing());
-        Ok(Self { local, on_this_machine, agreed: AtomicBool::new(false) })
+        Self { local, on_this_machine, agreed: AtomicBool::new(false) }
     }
 
     /// Number of ranks, in all processes.

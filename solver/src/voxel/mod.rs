@@ -62,7 +62,7 @@ impl Solve for Voxel {
     }
 
     fn modules(_file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str> {
-        pogo_kernels::voxel::gpu_modules(settings.device.list().is_ok_and(|devices| devices.len() > 1))
+        pogo_kernels::voxel::gpu_modules(settings.device.list(None).is_ok_and(|devices| devices.len() > 1))
     }
 
     fn run(

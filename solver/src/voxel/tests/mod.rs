@@ -67,7 +67,7 @@ fn solve_from(
         block_file: BlockFileSummary::default(),
         interrupts: &Interrupts::default(),
         device: Device::start(config.settings.device.list(None).unwrap(), Vec::new()),
-        team: Team::new(None, 1).unwrap(),
+        team: Team::new(None, 1),
     };
     let summary = run(&mesh.view(), Grid::Bricks, setup, &call, &mut Silent).map_err(|error| error.to_string())?;
     Ok(summary.of::<VoxelSummary>().unwrap().clone())
