@@ -58,7 +58,7 @@ pub(super) struct BrickProduct<'a> {
 
 /// Bricks of a chunk, of so many in all: fewer bricks wait in large chunks, more threads share small ones.
 pub(super) fn chunk_size(n_bricks: usize) -> usize {
-    (n_bricks / 32).clamp(64, 2048)
+    (n_bricks / 128).clamp(32, 2048)
 }
 
 /// How far a brick has come with its own nodes (d = 0) and those of the bricks above (d = 1 … 7).
