@@ -61,6 +61,10 @@ impl Devices {
         self.0.iter().map(|lane| lane.gpu.ordinal).collect()
     }
 
+    pub fn stream(&self, device: usize) -> &Stream {
+        &self.0[device].stream
+    }
+
     /// Stream of the first device.
     pub fn first(&self) -> &Stream {
         &self.0[0].stream

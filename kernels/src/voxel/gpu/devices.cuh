@@ -1,7 +1,8 @@
 // The threads of one launch on each of several devices, for levels.cuh.
 //
-// All devices compute large levels, each its own nodes and elements. They read and write the vectors of the others where
-// these begin. The first device computes the small levels alone, because a barrier of all devices takes longer than what
+// All devices compute large levels, each its own nodes. They read the vectors of the others where these begin. On level 1
+// several devices compute an element that has nodes of each, and each adds what belongs to its own nodes. So a barrier
+// between colours is one of the device alone. The first device computes the small levels alone, because a barrier of all devices takes longer than what
 // they save there. The other devices wait until it comes back to a large level.
 
 #pragma once
@@ -10,8 +11,9 @@
 /// A device waits for some ten seconds for another one. Then that one is lost, and this one gives up too.
 constexpr u32 MOST_TRIES = 1 << 24;
 
+/// A fence must precede the call.
 INLINE void release(u32* at, u32 value) {
-    asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
+    asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
 }
 
 INLINE void wait_for(const u32* at, u32 value) {
@@ -53,10 +55,12 @@ struct LaunchOfDevices : Launch {
         meet();
     }
 
+    INLINE bool computes(const Level& level, u32 node) const { return node >= level.first && node < level.end; }
     INLINE u32 first_element(const Tables&) const { return 0; }
     INLINE u32 end_element(const Tables&) const { return peers.n_elements; }
     INLINE bool has(u32 node) const { return node >= peers.node_first && node < peers.node_end; }
     INLINE bool has_some(const Tables& tables, const Cell& cell) const {
+        if (cell.places & OF_ANOTHER) return false;
         const u32 x = 2 * cell.x, y = 2 * cell.y;
         const u32 lowest = y / 15 * tables.n_tiles + x / 15, highest = (y + 2) / 15 * tables.n_tiles + (x + 2) / 15;
         return lowest <= peers.tile_last && highest >= peers.tile_first;
@@ -75,12 +79,8 @@ struct LaunchOfDevices : Launch {
         if (threadIdx.x == 0) {
             __threadfence_system();
             // The last thread block of a device tells all devices.
-            if (atomicAdd(arrived + 1, 1) + 1 == met * gridDim.x) {
-                __threadfence_system();
-                tell();
-            }
+            if (atomicAdd(arrived + 1, 1) + 1 == met * gridDim.x) tell();
             wait();
-            __threadfence_system();
         }
         __syncthreads();
 #else
@@ -90,6 +90,9 @@ struct LaunchOfDevices : Launch {
     }
 
     INLINE void tell() {
+#ifdef __CUDACC__
+        __threadfence_system();
+#endif
         for (u32 device = 0; device < peers.n_devices; device++) release(peers.met[device] + peers.me, met);
     }
     INLINE void wait() {

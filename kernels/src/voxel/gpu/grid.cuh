@@ -46,6 +46,8 @@ struct Launch {
     INLINE bool waits() const { return false; }
     INLINE void enter(u32) {}
     INLINE void leave(u32) {}
+    /// Whether this device computes the node of a level.
+    INLINE bool computes(const Level&, u32) const { return true; }
     /// The elements of level 1 whose nodes of the finest level this device may have, and whether it has them.
     INLINE u32 first_element(const Tables& tables) const { return tables.colour_first[0]; }
     INLINE u32 end_element(const Tables& tables) const { return tables.colour_first[8]; }
@@ -72,6 +74,9 @@ struct Launch {
         }
         __syncthreads();
     }
+
+    /// The same for what only this device reads and writes.
+    INLINE void meet_own() { Launch::meet(); }
 
     /// Calls `store(q, sum)` for each sum over a thread block.
     template <int Q, class Store> INLINE void add_block(const double (&sum)[Q], Store store) {
@@ -121,6 +126,7 @@ struct Launch {
     Launch(const Tables& tables)
         : thread(0), n_threads(1), partial(tables.partial), arrived(tables.arrived), work(tables.work), slot(0) {}
     void meet() {}
+    void meet_own() {}
     template <int Q> void give(const double (&sum)[Q]) {
         for (int q = 0; q < Q; q++) kept[q] = sum[q];
     }

@@ -26,6 +26,8 @@ constexpr u32 CLASSES = 1u;
 constexpr u32 EACH_ELEMENT = 2u;
 // Maximum number of coarse levels.
 constexpr u32 MAX_LEVELS = 24u;
+// Bit of `Cell::places`: the element is one of another device, and has nodes of this one.
+constexpr u32 OF_ANOTHER = 2147483648u;
 // Most devices that compute one model.
 constexpr u32 MOST_DEVICES = 8u;
 // Bits of a node number in `Level::column`.
@@ -313,8 +315,8 @@ struct Tables {
     u32 n_fixed;
     // Number of tiles along x.
     u32 n_tiles;
-    // First element of each colour on level 1, of those that this device computes. Elements of one colour share no
-    // node.
+    // First element of each colour on level 1, of those with a node that this device computes. Elements of one colour
+    // share no node.
     u32 colour_first[9];
     Peers peers;
 };

@@ -29,6 +29,8 @@ layouts! {
         EACH_ELEMENT: u32 = 2;
         /// Maximum number of coarse levels.
         MAX_LEVELS: u32 = 24;
+        /// Bit of `Cell::places`: the element is one of another device, and has nodes of this one.
+        OF_ANOTHER: u32 = 1 << 31;
         /// Most devices that compute one model.
         MOST_DEVICES: u32 = 8;
         /// Bits of a node number in `Level::column`.
@@ -258,8 +260,8 @@ layouts! {
         n_fixed: u32,
         /// Number of tiles along x.
         n_tiles: u32,
-        /// First element of each colour on level 1, of those that this device computes. Elements of one colour share no
-        /// node.
+        /// First element of each colour on level 1, of those with a node that this device computes. Elements of one colour
+        /// share no node.
         colour_first: [u32; 9],
         peers: Peers,
     }

@@ -140,23 +140,27 @@ APART void add_first(Grid& g, const Tables& tables, float factor, const float* x
             }
             meet_warp();
             // No two lanes share a node, because their elements have the same colour.
+            u32 own[8];
+#pragma unroll
+            for (int c = 0; c < 8; c++) own[c] = g.computes(tables.levels[0], node[c]) ? node[c] : NOWHERE;
 #pragma unroll
             for (int c = 0; c < 8; c++)
 #pragma unroll
                 for (int k = 0; k < 3; k++) {
-                    const u32 j = lane + WARP * k, to = of_lane(node[c], j / 3);
+                    const u32 j = lane + WARP * k, to = of_lane(own[c], j / 3);
                     v[c][k] = to == NOWHERE ? 0.0f : y[3 * u64(to) + j % 3] + mine[c][j];
                 }
 #pragma unroll
             for (int c = 0; c < 8; c++)
 #pragma unroll
                 for (int k = 0; k < 3; k++) {
-                    const u32 j = lane + WARP * k, to = of_lane(node[c], j / 3);
+                    const u32 j = lane + WARP * k, to = of_lane(own[c], j / 3);
                     if (to != NOWHERE) y[3 * u64(to) + j % 3] = v[c][k];
                 }
         }
-        g.meet();
+        if (colour < 7) g.meet_own();
     }
+    g.meet();
 }
 
 /// Calls `act(i, sum)` for each of a level's rows that this device computes. Before that, it calls `add(node, at, sums of its three rows)` for each
@@ -220,7 +224,7 @@ INLINE void add_product(Grid& g, const Tables& tables, u32 l, const float* from,
     if (l == 0) {
         if (from != out) {
             for_fours(g, level, [&](u32 i) { store(out, i, load(from, i)); });
-            g.meet();
+            g.meet_own();
         }
         add_first(g, tables, factor, x, out);
     } else {
@@ -376,7 +380,7 @@ INLINE void prolong_from(Grid& g, const Tables& tables, u32 l, const float* valu
 
 /// Calls `act(place, node)` for each node of the finest level that belongs to the element.
 template <class Act> INLINE void for_places(const Tables& tables, const Cell& cell, Act act) {
-    for (u32 rest = cell.places; rest; rest &= rest - 1) {
+    for (u32 rest = cell.places & ~OF_ANOTHER; rest; rest &= rest - 1) {
         const u32 place = lowest_bit(rest);
         const u32 x = 2 * cell.x + place % 3, y = 2 * cell.y + place / 3 % 3, z = 2 * cell.z + place / 9;
         const Tile tile = tables.tiles[y / 15 * tables.n_tiles + x / 15];
@@ -390,7 +394,7 @@ template <class Act> INLINE void for_places(const Tables& tables, const Cell& ce
 APART void restrict_first(Grid& g, const Tables& tables) {
     const Level& level = tables.levels[0];
     for_fours(g, level, [&](u32 i) { store(level.residual, i, {0, 0, 0, 0}); });
-    g.meet();
+    g.meet_own();
     for (u32 colour = 0; colour < 8; colour++) {
         const u32 end = tables.colour_first[colour + 1];
         for (u32 e = tables.colour_first[colour] + g.thread; e < end; e += g.n_threads) {
@@ -407,12 +411,14 @@ APART void restrict_first(Grid& g, const Tables& tables) {
             });
 #pragma unroll
             for (int c = 0; c < 8; c++) {
-                float* to = level.residual + 3 * u64(level.nodes[8 * u64(e) + c]);
+                const u32 node = level.nodes[8 * u64(e) + c];
+                if (!g.computes(level, node)) continue;
+                float* to = level.residual + 3 * u64(node);
 #pragma unroll
                 for (int a = 0; a < 3; a++) to[a] += sum[c][a];
             }
         }
-        g.meet();
+        g.meet_own();
     }
     double sum[1] = {0};
     for_fours(g, level, [&](u32 i) {

@@ -177,18 +177,25 @@ pub(super) fn bytes(coarse: &Coarse, lent: Lent) -> u64 {
 }
 
 /// The elements of level 1 as they lie in memory: those of one device after those of another, and within a device those of
-/// one colour after those of another.
+/// one colour after those of another. An element with nodes of several devices lies in each of these.
 struct Colours {
-    /// Number of each element, and position of its cell.
+    /// Number of each element with the bit [`COPY`](Self::COPY), and position of its cell.
     order: Vec<(u32, [u16; 3])>,
     /// First element of each colour, for each device.
     first: Vec<[u32; 9]>,
 }
 
 impl Colours {
+    /// The first node of the element is one of another device.
+    const COPY: u32 = 1 << 31;
+
+    /// The elements with these nodes, of which each device has those between two `cuts`.
+    ///
     /// The colour of a cell is the parity of its position, the lowest bits of its Morton code. Cells of one colour have no
     /// corner in common. (On level 1 no cell falls apart: its voxels all have the node in its middle.)
-    fn new(bricks: &BricksView, n_devices: usize, device_of: impl Fn(u32) -> usize) -> Self {
+    fn new(bricks: &BricksView, nodes: &[[u32; 8]], cuts: &[usize]) -> Self {
+        let n_devices = cuts.len() + 1;
+        let device_of = |node: u32| cuts.partition_point(|&cut| cut <= node as usize);
         let mut of = vec![[const { Vec::new() }; 8]; n_devices];
         let mut element = 0_u32;
         for (at, word) in bricks.element_mask.iter().enumerate() {
@@ -197,7 +204,14 @@ impl Colours {
                 if octants != 0 {
                     let within = morton_position(cell as u64);
                     let position = [0, 1, 2].map(|a| (brick[a] / 2 + 2 * part[a] + within[a]) as u16);
-                    of[device_of(element)][cell].push((element, position));
+                    let devices = nodes[element as usize].map(device_of);
+                    for device in 0..n_devices {
+                        if device == devices[0] {
+                            of[device][cell].push((element, position));
+                        } else if devices.contains(&device) {
+                            of[device][cell].push((element | Self::COPY, position));
+                        }
+                    }
                     element += 1;
                 }
             }
@@ -248,11 +262,7 @@ pub(super) fn tables(
         return Err(DeviceError::Failed { what: "hold the coarse levels", reason });
     }
     let cuts = sharing.cuts_of_levels(coarse);
-    let device_of = |element: u32| {
-        let first_node = coarse.levels[0].nodes[element as usize][0] as usize;
-        cuts[0].partition_point(|&cut| cut <= first_node)
-    };
-    let colours = Colours::new(bricks, sharing.n_devices, device_of);
+    let colours = Colours::new(bricks, &coarse.levels[0].nodes, &cuts[0]);
     let mut out = Tables {
         tolerance: settings.inner_tolerance.powi(2),
         n_levels: n_levels as u32,
@@ -295,7 +305,9 @@ fn of_device(
         let nodes = sharing.nodes(device, level.n / 3, &cuts[l]);
         (out.levels[l].first, out.levels[l].end) = (nodes.start as u32, nodes.end as u32);
     }
-    out.colour_first = colours.first[device];
+    // The first device has all of a level that is not shared.
+    let end = colours.order.len() as u32;
+    out.colour_first = colours.first.get(device).copied().unwrap_or([end; 9]);
     out.peers.n_devices = sharing.n_devices as u32;
     out.peers.me = device as u32;
     out.peers.n_shared = sharing.n_shared(coarse) as u32;
@@ -332,17 +344,20 @@ fn put_first(
     out: &mut Tables,
 ) -> Result<(), DeviceError> {
     let (order, cuts) = (&colours.order, colours.cuts());
-    let nodes: Vec<u32> = order.iter().flat_map(|&(e, _)| level.nodes[e as usize]).collect();
+    let number = |&(e, _): &(u32, [u16; 3])| (e & !Colours::COPY) as usize;
+    let nodes: Vec<u32> = order.iter().flat_map(|of| level.nodes[number(of)]).collect();
     out.levels[0].nodes = at(memory.put_cut(&nodes, &times(8, &cuts))?);
     drop(nodes);
-    let child = |&(e, _): &(u32, _)| match operator.child[e as usize] {
-        (_, 0) => operator.own.partition_point(|&own| own < e) as u32,
+    let child = |of: &(u32, [u16; 3])| match operator.child[number(of)] {
+        (_, 0) => operator.own.partition_point(|&own| (own as usize) < number(of)) as u32,
         (child, _) => child,
     };
     out.child = at(memory.put_cut(&order.iter().map(child).collect::<Vec<u32>>(), &cuts)?);
-    let cell = |&(e, [x, y, z]): &(u32, [u16; 3])| {
-        let places = level.transfer.of(e as usize).fold(0, |bits, (_, place)| bits | 1 << place);
-        Cell { places, x, y, z, octants: operator.child[e as usize].1.into() }
+    let cell = |of: &(u32, [u16; 3])| {
+        let places = level.transfer.of(number(of)).fold(0, |bits, (_, place)| bits | 1 << place);
+        let [x, y, z] = of.1;
+        let is_copy = if of.0 & Colours::COPY == 0 { 0 } else { OF_ANOTHER };
+        Cell { places: places | is_copy, x, y, z, octants: operator.child[number(of)].1.into() }
     };
     out.cells = at(memory.put_cut(&order.iter().map(cell).collect::<Vec<Cell>>(), &cuts)?);
     let lower = |matrix: &[f32; 576]| -> [f32; 300] {

@@ -637,26 +637,72 @@ impl GpuStaticSolver {
 
     /// x in the bricks' order.
     fn displacement(&self) -> Result<Vec<f64>, DeviceError> {
-        let stream = self.devices.first();
         let order = &self.fine.order;
         let mut out = vec![0.0; 3 * order.len()];
         // Memory is touched by many threads before one copies into it.
         out.par_chunks_mut(512).for_each(|part| part[0] = 0.0);
         self.with_solution(|kernels| kernels.expand)?;
         self.devices.meet()?;
-        // p has room for the order of all nodes, r for half of the numbers.
-        let part = (self.arrays.r.len() / 6).max(1);
-        let (x, numbers, to) =
-            (self.arrays.both.pointer(), self.arrays.p.part::<u32>(0, part), self.arrays.r.part::<f64>(0, 3 * part));
-        for (out, order) in out.chunks_mut(3 * part).zip(order.chunks(part)) {
-            numbers.write(order)?;
-            let (numbers, to, n) = (numbers.pointer(), to.pointer(), order.len() as u64);
-            // SAFETY: what the kernel takes; p and r are done with.
-            unsafe { self.sides[0].kernels.take.launch(stream, 4 * BLOCKS, &mut arguments![x, numbers, to, n])? };
-            stream.synchronize()?;
-            self.arrays.r.part::<f64>(0, out.len()).read(out)?;
+        let takers: Vec<Taker<'_>> = (0..self.devices.len()).filter_map(|device| self.taker(device)).collect();
+        let share = order.len().div_ceil(takers.len().max(1)).max(1);
+        let mut parts = takers.into_iter().zip(out.chunks_mut(3 * share).zip(order.chunks(share)));
+        if self.devices.len() == 1 {
+            parts.try_for_each(|(taker, (out, order))| taker.take(out, order))?;
+        } else {
+            std::thread::scope(|scope| {
+                let started: Vec<_> =
+                    parts.map(|(taker, (out, order))| scope.spawn(move || taker.take(out, order))).collect();
+                started.into_iter().try_for_each(|taking| match taking.join() {
+                    Ok(taken) => taken,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                })
+            })?;
         }
         Ok(out)
+    }
+
+    /// What copies the solution by way of a device, if that has nodes.
+    fn taker(&self, device: usize) -> Option<Taker<'_>> {
+        let Arrays { r, p, both, .. } = &self.arrays;
+        let nodes = self.fine.shares.nodes(device);
+        // p has room for the order of all nodes, r for half of the numbers.
+        let n = nodes.len() / 2;
+        (n > 0).then(|| Taker {
+            gpu: self.devices.gpu(device),
+            stream: self.devices.stream(device),
+            kernel: self.sides[device].kernels.take,
+            x: both.pointer(),
+            numbers: p.part(3 * nodes.start, n),
+            values: r.part(3 * nodes.start / 2, 3 * n),
+        })
+    }
+}
+
+/// Copies a solution in f64 to the host, in the bricks' order, by way of memory of a device that is no longer needed.
+struct Taker<'s> {
+    gpu: &'s Gpu,
+    stream: &'s Stream,
+    kernel: Kernel,
+    /// Address of the solution.
+    x: u64,
+    numbers: Slice<u32>,
+    values: Slice<f64>,
+}
+
+impl Taker<'_> {
+    /// Displacements of the nodes with these numbers. Each device has a connection of its own to the host, and a thread.
+    fn take(&self, out: &mut [f64], order: &[u32]) -> Result<(), DeviceError> {
+        self.gpu.enter()?;
+        let part = self.numbers.len();
+        for (out, order) in out.chunks_mut(3 * part).zip(order.chunks(part)) {
+            self.numbers.write(order)?;
+            let (numbers, to, n) = (self.numbers.pointer(), self.values.pointer(), order.len() as u64);
+            // SAFETY: what the kernel takes; nobody else uses this memory.
+            unsafe { self.kernel.launch(self.stream, 4 * BLOCKS, &mut arguments![self.x, numbers, to, n])? };
+            self.stream.synchronize()?;
+            self.values.read(out)?;
+        }
+        Ok(())
     }
 }
 

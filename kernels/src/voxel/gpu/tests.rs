@@ -133,7 +133,7 @@ fn shapes() -> Vec<(&'static str, [u32; 3], Bricks)> {
     vec![
         ("floors", [90, 80, 96], floors([90, 80, 96])),
         ("box", [60, 50, 64], solid([60, 50, 64])),
-        ("bar", [9, 9, 400], solid([9, 9, 400])),
+        ("bar", [9, 9, 200], solid([9, 9, 200])),
         ("grain", [5, 4, 6], solid([5, 4, 6])),
     ]
 }
