@@ -23,7 +23,7 @@ python=${POGO_PYTHON:-python3}
 
 build() {
     cargo build --release -p pogo-tools -p pogo-solver
-    cargo build --release -p pogo-kernels --example bench_gpu --example bench_eikonal --example bench_voxel_gpu --example bench_spring
+    cargo build --release -p pogo-kernels --features bench --example bench_gpu --example bench_eikonal --example bench_voxel_gpu --example bench_spring
     mkdir -p "$bin"
     local test
     test=$(cargo test -p pogo-kernels --lib --no-run --message-format=json |

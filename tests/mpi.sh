@@ -70,6 +70,11 @@ compare "$work/heart.blk" sites --starts "$work/sites.csv"
 "$bin/pogo-block" "$work/bone.nrrd" --job examples/voxel/compression.toml -o "$work/bone.blk" --quiet
 compare "$work/bone.blk" bone --plot
 
+# Masses and springs.
+"$bin/pogo-gen" box 14 -o "$work/lattice.npy" --quiet
+"$bin/pogo-block" "$work/lattice.npy" --job "$work/lattice.toml" -o "$work/lattice.blk" --quiet
+compare "$work/lattice.blk" lattice --time 0.02
+
 # A run goes on from the checkpoint of another number of processes.
 "$bin/pogo-solve" "$work/weld.blk" -o "$work/whole" --device cpu --quiet
 processes 3 "$work/weld.blk" -o "$work/stopped" --checkpoint-interval 500steps &

@@ -110,11 +110,13 @@ gpus() { # COUNTS...
             one=${one:-$time}
             plain=- processes=- weak=-
             if [ "$n" -gt 1 ]; then
-                block "$model" "$n"
                 plain=$(seconds "$model" 1 "$bin/pogo-solve" --device "$list" --exchange plain)
                 processes=$(seconds "$model" 1 mpirun --oversubscribe -np "$n" "$bin/pogo-solve" --device "$list")
-                weak=$(seconds "$model" "$n" "$bin/pogo-solve" --device "$list")
-                rm -f "$work/$model-$n.blk"
+                if [ "${WEAK:-1}" = 1 ]; then
+                    block "$model" "$n"
+                    weak=$(seconds "$model" "$n" "$bin/pogo-solve" --device "$list")
+                    rm -f "$work/$model-$n.blk"
+                fi
             fi
             row "$model" "$n" "$(fixed "$time")" "$(ratio "$one" "$time")" "$(fixed "$plain")" "$(fixed "$processes")" \
                 "$(fixed "$weak")" "$(ratio "$one" "$weak")"

@@ -1,7 +1,7 @@
 //! Speed of the explicit step on a CUDA device beside its copy bandwidth.
 //!
 //! ```text
-//! cargo run --release -p pogo-kernels --example bench_gpu -- [KIND] [NODES] [f32|f64] [BLOCK NODES] [JITTER] [grids|blocks]
+//! cargo run --release -p pogo-kernels --features bench --example bench_gpu -- [KIND] [NODES] [f32|f64] [BLOCK NODES] [JITTER] [grids|blocks]
 //! ```
 //!
 //! A box of the given kind (KIND may be a list, as may all but the last), its nodes moved by up to JITTER of their

@@ -2,7 +2,7 @@
 //! Figs. 7 and 8 (implicit and explicit addressing, cached and shared memory, boxes and a sample that fills a fifth of its grid).
 //!
 //! ```text
-//! cargo run --release -p pogo-kernels --example bench_spring -- [cpu|cuda|both] [SIZES=32,64,128] [f32|f64|f32,f64] [THREADS=2] [SCHEMES]
+//! cargo run --release -p pogo-kernels --features bench --example bench_spring -- [cpu|cuda|both] [SIZES=32,64,128] [f32|f64|f32,f64] [THREADS=2] [SCHEMES]
 //! ```
 //!
 //! One line for each model, addressing and scheme: particle-steps a second (median of repeats; on a device also of brief ones after

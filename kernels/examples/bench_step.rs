@@ -1,8 +1,8 @@
 //! Speed of the explicit step beside its memory floor.
 //!
 //! ```text
-//! cargo run --release -p pogo-kernels --example bench_step -- [KIND=CPE3] [NODES=58000] [THREADS=2] [f32|f64] [BLOCK=512]
-//! cargo run --release -p pogo-kernels --example bench_step -- MESH.blk - [THREADS=2] [f32|f64]
+//! cargo run --release -p pogo-kernels --features bench --example bench_step -- [KIND=CPE3] [NODES=58000] [THREADS=2] [f32|f64] [BLOCK=512]
+//! cargo run --release -p pogo-kernels --features bench --example bench_step -- MESH.blk - [THREADS=2] [f32|f64]
 //! ```
 //!
 //! A jittered box of the given kind, or the mesh and blocks of a block file as if all of it were steel, is stepped some

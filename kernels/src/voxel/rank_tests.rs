@@ -82,15 +82,15 @@ fn thin([x, y, z]: [u32; 3]) -> bool {
 #[test]
 fn ranks_solve_thin_and_full_samples() {
     let settings = SolverSettings { tolerance: 1e-8, ..SolverSettings::default() };
-    Model::new([60, 61, 59], thin).check(&[10.0, 30.0], &settings, &[1, 2, 3, 5], 4);
-    Model::new([57, 49, 63], |_| true).check(&[7.0, 7.0], &settings, &[2, 4], 3);
+    Model::new([60, 61, 59], thin).check(&[10.0, 30.0], &settings, &[2, 5], 3);
+    Model::new([41, 33, 47], |_| true).check(&[7.0, 7.0], &settings, &[1, 4], 3);
     // A bar along which the ranks stand in line.
-    Model::new([9, 10, 700], |_| true).check(&[], &settings, &[3], 3);
+    Model::new([9, 10, 400], |_| true).check(&[], &settings, &[3], 3);
 }
 
 #[test]
 fn ranks_solve_with_every_cycle_and_precision() {
-    let model = Model::new([60, 45, 59], thin);
+    let model = Model::new([44, 37, 43], thin);
     let plain = CycleSettings { bottom: 100, ..CycleSettings::default() };
     for (cycle, double) in [
         (plain.clone(), true),
