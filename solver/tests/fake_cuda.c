@@ -102,6 +102,12 @@ int cuDeviceGetName(char *name, int length, int device) {
     return 0;
 }
 
+int cuDeviceGetUuid(char uuid[16], int device) {
+    CALLED;
+    memset(uuid, device, 16);
+    return 0;
+}
+
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
     CALLED;
     // Compute capability 8.0, four multiprocessors, shared memory.
