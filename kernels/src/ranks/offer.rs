@@ -27,18 +27,20 @@ pub(crate) fn exchange_arrays(
     arrays: Result<&[u64], DeviceError>,
     opened: &mut Opened,
 ) -> Result<Vec<Reached>, DeviceError> {
-    let offered = arrays.and_then(|arrays| offer(gpu, arrays, ranks.is_one_process()));
+    let offered = arrays.and_then(|arrays| offer(&**ranks, gpu, arrays));
     let all = ranks.all_gather(offered.as_ref().map_or_else(|_| Vec::new(), |offer| offer.clone().into_bytes()));
     offered?;
-    all.iter().map(|bytes| accept(gpu, bytes, opened)).collect()
+    all.iter().enumerate().map(|(rank, bytes)| accept(&**ranks, rank, gpu, bytes, opened)).collect()
 }
 
-fn offer(gpu: &Gpu, arrays: &[u64], is_one_process: bool) -> Result<Writer, DeviceError> {
+fn offer(ranks: &dyn Ranks, gpu: &Gpu, arrays: &[u64]) -> Result<Writer, DeviceError> {
     let mut offer = Writer::default();
-    offer.put(&[u64::from(std::process::id()), u64::from(gpu.ordinal)]);
+    // Ranks of one host have the same numbers there as among all.
+    let is_on_first_host = ranks.is_one_process() || ranks.rank_on_host() == ranks.rank();
+    offer.put(&[u64::from(gpu.ordinal), u64::from(is_on_first_host)]);
     offer.put(&gpu.uuid()?);
     offer.put(arrays);
-    let lent: Vec<Lent> = match is_one_process {
+    let lent: Vec<Lent> = match ranks.is_one_process() {
         true => Vec::new(),
         false => arrays.iter().map(|&at| Lent::of(at)).collect::<Result<_, _>>()?,
     };
@@ -47,18 +49,31 @@ fn offer(gpu: &Gpu, arrays: &[u64], is_one_process: bool) -> Result<Writer, Devi
     Ok(offer)
 }
 
-fn accept(gpu: &Gpu, offer: &[u8], opened: &mut Opened) -> Result<Reached, DeviceError> {
+/// What `rank` has offered.
+fn accept(
+    ranks: &dyn Ranks,
+    rank: usize,
+    gpu: &Gpu,
+    offer: &[u8],
+    opened: &mut Opened,
+) -> Result<Reached, DeviceError> {
+    let failed = |reason: &str| {
+        let reason = format!("rank {rank} {reason}");
+        DeviceError::Failed { what: "reach the device of another rank", reason }
+    };
     if offer.is_empty() {
-        let reason = "that rank could not offer its memory".into();
-        return Err(DeviceError::Failed { what: "reach the device of another rank", reason });
+        return Err(failed("could not offer its memory"));
     }
     let mut reader = Reader::new(offer);
     let about = reader.take::<u64>();
+    if about[1] == 0 {
+        return Err(failed("is on another host than rank 0; start all processes on one host, or use --device cpu"));
+    }
     let is_other = reader.take::<u8>() != gpu.uuid()?;
     let addresses = reader.take::<u64>();
-    if about[0] == u64::from(std::process::id()) {
+    if rank == ranks.rank() || ranks.is_one_process() {
         if is_other {
-            gpu.reach(about[1] as u32)?;
+            gpu.reach(about[0] as u32)?;
         }
         return Ok(Reached { addresses, is_other });
     }

@@ -80,6 +80,8 @@ impl Engine {
         call: &Call<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Option<Self>, SolveError> {
+        // Every process has to be here before they tell each other anything.
+        call.team.agree_so_far(Ok(()))?;
         let on_devices = call.n_cuda_devices();
         if on_devices > MOST_DEVICES {
             return Err(call.refuse(format!("at most {MOST_DEVICES} CUDA devices compute a model: name fewer")));
