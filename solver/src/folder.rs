@@ -61,10 +61,3 @@ fn listed_files(summary: &Path) -> Vec<String> {
     // Never anything outside the folder, whatever the file says.
     names.filter(|name| Path::new(name).file_name() == Some(name.as_ref())).map(str::to_owned).collect()
 }
-
-/// Largest resident memory of this process so far, bytes (Linux).
-pub(crate) fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
-}

@@ -32,6 +32,7 @@ use pogo_formats::explicit::Explicit;
 use pogo_formats::parameters::{self, ParameterError};
 use pogo_formats::physics::{self, BlockFile, Physics};
 use pogo_formats::spring::Spring;
+use pogo_formats::timings::timed;
 use pogo_formats::voxel::Voxel;
 use pogo_formats::write::summary::BlockFileSummary;
 use pogo_kernels::ranks::Ranks;
@@ -123,7 +124,7 @@ pub fn solve_with(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SolveError> {
     memory::share_one_heap();
-    let opened = Container::open(&config.block_file).map_err(SolveError::from);
+    let opened = timed("open", || Container::open(&config.block_file)).map_err(SolveError::from);
     let found = opened.and_then(|file| Ok((physics::registered(&file, PHYSICS)?, file)));
     let (solve_file, file) = Team::new(processes, 1).agree(found)?;
     solve_file(file, config, Control { processes, interrupts, observer })
@@ -219,8 +220,8 @@ fn open<P: Solve>(
         assign::<P>(&mut setup, &mut settings, name, value)?;
     }
     // The device starts while the file is verified: a flipped bit in a coordinate or a modulus must not become a result.
-    let device = start::<P>(&file, &settings, &setup, processes)?;
-    file.container().verify_checksums()?;
+    let device = timed("find the device", || start::<P>(&file, &settings, &setup, processes))?;
+    timed("verify", || file.container().verify_checksums())?;
     let block_file = block_file_summary(file.container());
     let folder = config.output_folder();
     if processes.is_none_or(|processes| processes.leads()) {

@@ -9,8 +9,36 @@ use std::sync::Arc;
 use clap::error::ErrorKind as Wrong;
 use clap::{Parser, ValueEnum};
 use clap_complete::Shell;
-use pogo_formats::{exit_code, write};
+use pogo_formats::{exit_code, timings, write};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+
+/// The option `--timings`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args)]
+pub struct TimingOption {
+    /// Print on stderr where the time went: for each stage wall and processor time, bytes read and written, peak memory.
+    #[arg(long)]
+    timings: bool,
+}
+
+impl TimingOption {
+    /// Records the stages of the command from now on, if that was asked for. The table is printed when the result is dropped.
+    pub fn start(self) -> impl Drop {
+        if self.timings {
+            timings::record();
+        }
+        PrintTimings
+    }
+}
+
+/// Prints the table of stages at the end.
+struct PrintTimings;
+
+impl Drop for PrintTimings {
+    fn drop(&mut self) {
+        // A log that cannot be written is no reason to fail.
+        let _ = std::io::stderr().write_all(timings::text().as_bytes());
+    }
+}
 
 /// Runs a command and ends the process. The exit code is 0 if `command` gives `true`, [`exit_code::BAD_INPUT`] if it gives
 /// `false` or an error, which is printed, and 2 for a wrong command line.

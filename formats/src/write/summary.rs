@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::{OutputError, write_atomically};
+use crate::timings::{self, Stage};
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
@@ -74,13 +75,26 @@ pub struct Origin {
     pub overrides: Vec<String>,
 }
 
-/// A summary as JSON text, ending in a newline; numbers that are not finite become `null`.
+/// A summary with the table of stages behind it.
+#[derive(Serialize)]
+struct Timed<'a, S> {
+    #[serde(flatten)]
+    summary: &'a S,
+    timings: Vec<Stage>,
+}
+
+/// A summary as JSON text, ending in a newline; numbers that are not finite become `null`. Where stages are recorded
+/// ([`timings::record`]), `timings` has those so far.
 ///
 /// # Errors
 /// Never for the summaries of this library, in practice; serde_json's error otherwise.
 pub fn to_json(summary: &impl Serialize) -> Result<String, serde_json::Error> {
     // serde_json writes NaN and infinities as null.
-    serde_json::to_string_pretty(summary).map(|text| text + "\n")
+    let text = match timings::table() {
+        none if none.is_empty() => serde_json::to_string_pretty(summary),
+        timings => serde_json::to_string_pretty(&Timed { summary, timings }),
+    };
+    text.map(|text| text + "\n")
 }
 
 /// Writes `summary.json`.

@@ -5,6 +5,8 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::time::Instant;
 
+use pogo_formats::timings::{self, timed};
+
 use super::cube::Cube;
 use super::fine::Fine;
 use super::iteration::{Solution, SolverSettings, Steps, iterate};
@@ -130,23 +132,26 @@ impl<'a, T: Real> Levels<'a, T> {
         let cube = Cube::new(problem.poisson);
         let dofs = problem.fixed.iter().map(|dof| dof.dof() as u32).collect();
         let voxels = Voxels { bricks: problem.bricks, moduli: problem.moduli, spacing: problem.spacing };
+        let finest = timings::stage("finest level");
         let mut product = Product::on(voxels, grid, 0, cube.clone(), dofs);
         let division = ranks.map(|ranks| product.divide(ranks));
         let mut share = product.share();
         if let Some(division) = &division {
             share.divide(&division.ranks, &division.nodes);
         }
+        drop(finest);
         let n_nodes = product.n_nodes();
         let fixed: Vec<u32> = problem.fixed.iter().map(|dof| product.place(dof.node, dof.direction)).collect();
         let mut mask = vec![0_u8; n_nodes];
         fixed.iter().for_each(|dof| mask[*dof as usize / 3] |= 1 << (dof % 3));
-        let elements = product.arranged_elements();
+        let elements = timed("elements", || product.arranged_elements());
         // The diagonal: one entry of the cube's for each element that has the node.
         let inverse = product.node_sums(|sum| to_half(T::from_f64(1.0 / (sum * cube.diagonal))));
         let [n_passed, n_pending] = product.needs();
         let shares = division.as_ref().map(|division| division.shares.clone());
         // A rank has written but a part of the memory that could be lent.
         let host = Host::Cpu { lent: if ranks.is_some() { [0; 3] } else { [3 * n_nodes, n_pending, n_passed] } };
+        let _levels = timings::stage("hierarchy");
         let coarse = Coarse::new(&cube, elements, &mask, &|e| product.stiffness(e), settings, host, division);
         let smoother = Smoother::new(settings.degree[0], settings.ratio);
         let fine = Fine::new(product, share, inverse, element_bound(&cube), smoother);

@@ -7,6 +7,7 @@ use pogo_formats::domains::SubDomainsView;
 use pogo_formats::eikonal::setup::LocalSolver;
 use pogo_formats::eikonal::summary::EikonalSummary;
 use pogo_formats::eikonal::{BLOCKED, EikonalMeshView, EikonalSetup, Symmetric, metrics};
+use pogo_formats::timings::{peak_memory, timed};
 use pogo_formats::words::{counted, grouped};
 use pogo_formats::write::npy::Number;
 use pogo_formats::write::summary::{Ending, Status};
@@ -20,7 +21,7 @@ use crate::RunSummary;
 use crate::call::Call;
 use crate::config::Precision;
 use crate::error::SolveError;
-use crate::folder::{ResultFolder, peak_memory};
+use crate::folder::ResultFolder;
 use crate::observe::Observer;
 
 /// Runs a model and writes its results.
@@ -50,7 +51,7 @@ pub(super) fn run(
         counted(call.n_threads(), "thread"),
         call.settings.precision.name()
     ));
-    let metric = metrics(mesh, &setup.classes).map_err(|error| {
+    let metric = timed("metrics", || metrics(mesh, &setup.classes)).map_err(|error| {
         let (element, class) = (error.element, usize::from(mesh.class[error.element]));
         let name = setup.classes.get(class).map_or("", |class| &class.name);
         call.refuse(format!("element {} (velocity \"{name}\"): {}", mesh.element_labels[element], error.reason))
@@ -90,12 +91,13 @@ fn solve<T: Real + Number + 'static>(
     let with_balls = context.with_balls(starts.clone());
     summary.warnings.extend(context.blocked_in_balls(&starts, &with_balls));
     summary.start_nodes = with_balls.len() as u64;
-    let Some(mut engine) = engine::<T>(context, &settings, observer)? else { return Ok(()) };
+    let engine = timed("set up", || engine::<T>(context, &settings, observer))?;
+    let Some(mut engine) = engine else { return Ok(()) };
     summary.device = engine.name();
     observer.note(&format!("on {}", summary.device));
     summary.setup_seconds = began.elapsed().as_secs_f64();
     let clock = Instant::now();
-    let arrival = engine.solve(&with_balls).map_err(|error| context.failed(error))?;
+    let arrival = timed("solve", || engine.solve(&with_balls)).map_err(|error| context.failed(error))?;
     summary.loop_seconds = clock.elapsed().as_secs_f64();
     drop(engine);
     let statistics = &arrival.statistics;
@@ -116,7 +118,7 @@ fn solve<T: Real + Number + 'static>(
     if call.interrupts.stop_requested() {
         summary.ending = Ending::new(Status::Interrupted, "stopped before all was written");
     }
-    results::write(context, &starts, &arrival, summary)
+    timed("write results", || results::write(context, &starts, &arrival, summary))
 }
 
 /// The engine of one set of starts; none in a process whose rank 0 leads, once that is done.
@@ -148,7 +150,7 @@ fn solve_table<T: Real + Number>(
         let engines = Engine::<T>::on_each(problem, settings, setup.settings.decomposition, call, observer);
         Ok((engines.map_err(|error| call.refuse(error))?, many::read(context, table, summary)?))
     };
-    let (mut engines, sets) = call.team.agree(made())?;
+    let (mut engines, sets) = call.team.agree(timed("set up", &mut made))?;
     let names: Vec<String> = engines.iter().map(Engine::name).collect();
     let same: Vec<&[String]> = names.chunk_by(|a, b| a == b).collect();
     let times = |same: &&[String]| match (same.len(), same[0].as_str()) {
@@ -158,7 +160,7 @@ fn solve_table<T: Real + Number>(
     summary.device = same.iter().map(times).collect::<Vec<_>>().join(", ");
     observer.note(&format!("on {}", summary.device));
     summary.setup_seconds = began.elapsed().as_secs_f64();
-    many::run(context, &mut engines, &sets, summary)
+    timed("solve", || many::run(context, &mut engines, &sets, summary))
 }
 
 fn start_summary(

@@ -7,6 +7,7 @@ use pogo_formats::explicit::summary::{ExplicitSummary, FinalEnergy, WorstElement
 use pogo_formats::explicit::{Explicit, Setup};
 use pogo_formats::mesh::MeshView;
 use pogo_formats::physics::BlockFile;
+use pogo_formats::timings::{self, peak_memory, timed};
 use pogo_formats::write::summary::Ending;
 use pogo_kernels::explicit::Problem;
 use pogo_kernels::explicit::elements::StableIncrement;
@@ -20,7 +21,6 @@ use crate::RunSummary;
 use crate::call::Call;
 use crate::config::lumping_name;
 use crate::error::SolveError;
-use crate::folder::peak_memory;
 use crate::observe::{Observer, Outlook, with_prefix};
 use crate::run::checkpoint::{Identity, fingerprint};
 use crate::run::schedule::Clock;
@@ -42,23 +42,27 @@ pub(super) fn run(
     let began = Instant::now();
     let mesh = &file.mesh();
     let Assembled { matter, bound, clock, mut signals, actions, columns, mut histories } =
-        assemble::assemble(mesh, setup, call)?;
+        timed("assemble", || assemble::assemble(mesh, setup, call))?;
     let problem = problem(file, &matter, &actions, clock, histories.monitors());
-    let stable = check_stability(&problem, bound, call, observer)?;
+    let stable = timed("stable increment", || check_stability(&problem, bound, call, observer))?;
     let identity = identity(mesh, setup, call, clock);
+    let set_up = timings::stage("set up");
     let (state, energies) = run::start(call, &identity, &mut histories, || {
         Ok(assemble::initial_state(mesh, &matter, &actions, &mut signals, clock.time_increment))
     })?;
     let engine = Engine::new(&problem, &state, &signals, call, observer)?;
+    drop(set_up);
     let Some(engine) = engine else { return Ok(RunSummary::of_another_rank()) };
     drop(problem);
     let first_step = state.step;
     drop(state);
 
+    let plan_fields = timings::stage("plan fields");
     let requests = if call.settings.fields { setup.fields.as_slice() } else { &[] };
     let order = if requests.is_empty() { Vec::new() } else { mesh.node_names().user_order() };
     let drawn = snapshots::Model { mesh, matter: &matter, actions: &actions, clock, title: &setup.title };
     let mut fields = Fields::plan(drawn, requests, &order, call, first_step, signals.clone())?;
+    drop(plan_fields);
     let mut plan = Plan::new(call, clock, stable, identity, &engine.device);
     plan.sample_energy_at(&fields.steps());
     observer.started(&Outlook {

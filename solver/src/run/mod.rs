@@ -21,6 +21,7 @@ pub(crate) mod writer;
 use std::path::Path;
 
 use pogo_formats::dynamics::{Increment, OutputInterval};
+use pogo_formats::timings::{self, timed};
 use pogo_formats::words::counted;
 use pogo_formats::write::plot;
 use pogo_formats::write::summary::Status;
@@ -187,7 +188,7 @@ pub(crate) fn run<M: Reported>(
     let call = time_loop.plan.call;
     let results = ResultFolder::take(call.folder);
     let first_step = time_loop.model.step();
-    let report = match time_loop.run(frames, observer) {
+    let report = match timed("time loop", || time_loop.run(frames, observer)) {
         Err(SolveError::Device(source)) => return Err(lost(source, time_loop)),
         report => report?,
     };
@@ -203,6 +204,7 @@ pub(crate) fn run<M: Reported>(
             (Status::Diverged, Some(divergence_message(plan, report.step, why)))
         }
     };
+    let _writing = timings::stage("write results");
     let comments = call.provenance(title);
     let mut files = histories.traces.write(call.folder, &comments)?;
     files.extend(model.write(energies, call.folder, &comments)?);

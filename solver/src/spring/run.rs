@@ -7,6 +7,7 @@ use std::time::Instant;
 use pogo_formats::dynamics::Increment;
 use pogo_formats::spring::results::{FinalSpringEnergy, SpringEnergy, SpringSummary};
 use pogo_formats::spring::{SpringDamping, SpringMeshView, SpringSetup};
+use pogo_formats::timings::{self, peak_memory, timed};
 use pogo_formats::words::counted;
 use pogo_formats::write::summary::Ending;
 use pogo_formats::write::traces::Traces;
@@ -22,7 +23,6 @@ use super::stepper::{self, Engine};
 use crate::RunSummary;
 use crate::call::Call;
 use crate::error::SolveError;
-use crate::folder::peak_memory;
 use crate::observe::{Observer, Outlook, with_prefix};
 use crate::run::checkpoint::{Identity, fingerprint};
 use crate::run::histories::{self, Histories};
@@ -57,7 +57,7 @@ fn run_in<'scope, 'env, 'a: 'env>(
 ) -> Result<RunSummary, SolveError> {
     let began = Instant::now();
     let Assembled { problem, clock, stable, mut signals, initial_velocities, columns, mut histories, knows_work } =
-        assemble(mesh, setup, call, observer)?;
+        timed("assemble", || assemble(mesh, setup, call, observer))?;
     let identity = Identity {
         block_hash: call.block_file.hash.clone(),
         precision: call.settings.precision.name(),
@@ -65,16 +65,19 @@ fn run_in<'scope, 'env, 'a: 'env>(
         settings: "settings (--set, --time, --increment or --no-work)",
         n_dofs: assemble::dofs(mesh).n(),
     };
+    let set_up = timings::stage("set up");
     let (state, energies) = run::start(call, &identity, &mut histories, || {
         initial_state(&problem, &initial_velocities, &mut signals)
             .map_err(|error| call.refuse(report::explain(&error, mesh)))
     })?;
     let engine = Engine::new(&problem, &state, setup, call, observer, scope)?;
+    drop(set_up);
     let Some(engine) = engine else { return Ok(RunSummary::of_another_rank()) };
     let Engine { stepper, device, n_threads, addressing, bytes_per_particle_step } = engine;
     drop(problem);
     let first_step = state.step;
 
+    let plan_fields = timings::stage("plan fields");
     let mut model = Model { stepper, columns, mesh, setup, clock, knows_work, changes: Vec::new(), n_springs: 0 };
     model.columns.follow(&state.changes);
     drop(state);
@@ -82,6 +85,7 @@ fn run_in<'scope, 'env, 'a: 'env>(
     let order = if fields || call.settings.plot { mesh.particle_names().user_order() } else { Vec::new() };
     let requests = if fields { setup.fields.as_slice() } else { &[] };
     let mut fields = Fields::plan((mesh, &order), requests, (clock, first_step), call, &setup.title)?;
+    drop(plan_fields);
     let plan = Plan::new(call, clock, stable, identity, &device);
     observer.started(&Outlook {
         n_nodes: mesh.n_particles() as u64,

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use pogo_formats::timings::{self, timed};
 use pogo_formats::voxel::VoxelSetup;
 use pogo_kernels::device::{DeviceError, device_name};
 use pogo_kernels::papers::voxel::solve_averaged;
@@ -163,7 +164,7 @@ impl<'a> Engine<'a> {
             old => {
                 // The old one goes before the new one is made: there is room for one.
                 drop(old);
-                let solver = self.make(problem, &settings, watcher.observer)?;
+                let solver = timed("set up", || self.make(problem, &settings, watcher.observer))?;
                 setup_seconds = began.elapsed().as_secs_f64();
                 (fixed().collect(), solver)
             }
@@ -175,6 +176,7 @@ impl<'a> Engine<'a> {
             return Err(self.call.refuse(reason));
         }
         let mut progress = |iteration, residual| watcher.iteration(iteration, residual);
+        let _iterating = timings::stage("iterate");
         let solution = match &mut solver {
             Solver::Cpu(solvers) => self.on_cpu(solvers, (problem.fixed, forces, start), &mut progress),
             Solver::Gpu(solver) => solver

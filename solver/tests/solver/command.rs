@@ -73,6 +73,28 @@ fn a_file_beyond_the_size_limit_is_an_error_that_leaves_nothing() {
 }
 
 #[test]
+fn timings_name_the_stages_on_stderr_and_in_the_summary() {
+    let model = bar(2e-5);
+    let output = model.call(&["--timings", "--quiet"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert!(said.starts_with("stage ") && said.lines().last().unwrap().starts_with("all "), "{said}");
+    let summary = || -> serde_json::Value {
+        serde_json::from_slice(&std::fs::read(model.path("model.out/summary.json")).unwrap()).unwrap()
+    };
+    let timed = summary();
+    let stages = timed["timings"].as_array().unwrap();
+    for name in ["open", "assemble", "set up", "time loop", "write results"] {
+        let stage = stages.iter().find(|stage| stage["stage"] == name);
+        let stage = stage.unwrap_or_else(|| panic!("{name} in {stages:?}"));
+        assert!(stage["times"] == 1 && stage["seconds"].as_f64().unwrap() >= 0.0, "{stage}");
+        assert!(said.contains(&format!("\n{name} ")), "{name} in {said}");
+    }
+    assert_eq!(model.call(&["--quiet"]).stderr, b"");
+    assert!(summary().get("timings").is_none());
+}
+
+#[test]
 fn a_run_writes_its_folder_and_says_what_it_did() {
     let model = bar(2e-5);
     let output = model.call(&[]);

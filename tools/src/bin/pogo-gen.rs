@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use pogo_formats::VERSION;
+use pogo_formats::timings;
 use pogo_tools::cli;
 use pogo_tools::generate::Generator;
 
@@ -30,6 +31,8 @@ struct Cli {
     /// Print a summary as JSON on stdout.
     #[arg(long, global = true)]
     json: bool,
+    #[command(flatten)]
+    timing: cli::TimingOption,
     /// Print nothing but errors.
     #[arg(short, long, global = true)]
     quiet: bool,
@@ -43,9 +46,10 @@ fn main() {
 }
 
 fn generate(cli: &Cli) -> anyhow::Result<()> {
+    let _timing = cli.timing.start();
     let path = cli.output.clone().unwrap_or_else(|| cli.model.default_output().into());
     cli::clean_up_after(&path)?;
-    let made = cli.model.save(&path)?;
+    let made = timings::timed("generate", || cli.model.save(&path))?;
     if cli.json {
         cli::write_stdout(made.json.as_bytes())?;
     } else if !cli.quiet {

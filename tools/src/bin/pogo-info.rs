@@ -6,6 +6,7 @@ use clap::Parser;
 use pogo_formats::VERSION;
 use pogo_formats::block::Container;
 use pogo_formats::physics::registered;
+use pogo_formats::timings;
 use pogo_tools::info::Query;
 use pogo_tools::{ROOMS, cli};
 
@@ -33,6 +34,8 @@ struct Cli {
     file: PathBuf,
     #[command(flatten)]
     query: Query,
+    #[command(flatten)]
+    timing: cli::TimingOption,
     /// Print nothing but errors (and what --json asks for).
     #[arg(short, long)]
     quiet: bool,
@@ -43,12 +46,13 @@ fn main() {
 }
 
 fn show(cli: &Cli) -> anyhow::Result<()> {
+    let _timing = cli.timing.start();
     if let Some(path) = &cli.query.picture {
         cli::clean_up_after(path)?;
     }
-    let container = Container::open(&cli.file)?;
+    let container = timings::timed("open", || Container::open(&cli.file))?;
     let physics = *registered(&container, &ROOMS.map(|room| (room.name(), room)))?;
-    let text = physics.inspect(container, &cli.query)?;
+    let text = timings::timed("inspect", || physics.inspect(container, &cli.query))?;
     let text = if cli.quiet && !cli.query.json { "" } else { &text };
     Ok(cli::write_stdout(text.as_bytes())?)
 }

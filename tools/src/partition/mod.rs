@@ -20,6 +20,7 @@ mod pack;
 mod tests;
 
 use pogo_formats::mesh::MeshView;
+use pogo_formats::timings::{self, timed};
 
 pub(crate) use self::metis::{metis_parts, numbered_as_met};
 pub(crate) use boundary::boundary_faces;
@@ -108,18 +109,21 @@ pub fn partition(
     if mesh.n_nodes() == 0 {
         return Err(PartitionError::Empty);
     }
-    let graph = NodeGraph::new(mesh)?;
+    let graph = timed("graph", || NodeGraph::new(mesh))?;
     progress(0.2);
+    let cutting = timings::stage("cut");
     let mut block_of_node = match options.partitioner {
         Partitioner::Aligned => aligned::aligned(mesh, &graph, capacity, &|part| progress(0.2 + 0.4 * part))?,
         Partitioner::Greedy => greedy::greedy(&graph, capacity),
         Partitioner::Metis => self::metis::k_way(&graph, capacity)?,
     };
+    drop(cutting);
     if options.partitioner != Partitioner::Greedy {
-        balance::balance(&graph, &mut block_of_node, capacity, mesh.dimension, &|part| progress(0.6 + 0.3 * part));
+        let advance = |part| progress(0.6 + 0.3 * part);
+        timed("balance", || balance::balance(&graph, &mut block_of_node, capacity, mesh.dimension, &advance));
     }
     progress(0.9);
-    let n_blocks = pack::pack(&graph, &mut block_of_node, capacity);
+    let n_blocks = timed("pack", || pack::pack(&graph, &mut block_of_node, capacity));
     progress(1.0);
     Ok(Partition {
         block_of_node,

@@ -18,7 +18,6 @@ use crate::listing::Listing;
 
 pub use error::PrepareError;
 pub use input::{InputKind, files_of, is_deck};
-pub(crate) use report::peak_memory;
 pub use report::{Made, Report};
 pub use work::{Progress, Remarks, Work};
 

@@ -1,6 +1,7 @@
 //! What `pogo-block` reports, as text and as JSON.
 
 use pogo_formats::VERSION;
+use pogo_formats::timings::{self, peak_memory};
 
 use super::{Prepare, PrepareError, Remarks, Request, Work};
 use crate::listing::Listing;
@@ -74,6 +75,9 @@ pub(super) fn made<P: Prepare>(request: &Request, made: Made, work: &mut Work) -
     summary.figure("peak_memory", &memory);
     summary.figure("notes", &work.remarks.notes);
     summary.figure("warnings", &work.remarks.warnings);
+    if !timings::table().is_empty() {
+        summary.figure("timings", &timings::table());
+    }
     summary.figure("version", &VERSION);
     Report { ok: true, text: text + "\n", json: summary.json(), problems: Vec::new(), remarks: work.remarks.in_order() }
 }
@@ -97,25 +101,4 @@ pub(super) fn checked<P: Prepare>(
     summary.figure("notes", &remarks.notes);
     summary.figure("warnings", &remarks.warnings);
     Report { ok, text, json: summary.json(), problems, remarks: remarks.in_order() }
-}
-
-/// Largest resident memory of this process so far, bytes; `None` where there is no `/proc`.
-pub fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn peak_memory_is_plausible() {
-        if cfg!(target_os = "linux") {
-            let peak = peak_memory().unwrap();
-            assert!(peak > 1 << 20 && peak < 1 << 40, "{peak}");
-        }
-    }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use pogo_formats::job::Place;
+use pogo_formats::timings;
 
 /// Shows how far the work is.
 pub trait Progress: Sync {
@@ -58,6 +59,7 @@ pub struct Work<'a> {
     start: Instant,
     stage_start: Instant,
     stages: Vec<(&'static str, f64)>,
+    running: Option<timings::Running>,
     /// Files beside the jobs that the model is made from, in the order of the provenance.
     pub sources: Vec<PathBuf>,
     /// What the user should know.
@@ -69,13 +71,14 @@ impl<'a> Work<'a> {
     pub fn new(progress: &'a dyn Progress) -> Self {
         let now = Instant::now();
         let (sources, remarks) = (Vec::new(), Remarks::default());
-        Self { progress, start: now, stage_start: now, stages: Vec::new(), sources, remarks }
+        Self { progress, start: now, stage_start: now, stages: Vec::new(), running: None, sources, remarks }
     }
 
     /// Ends the stage before and begins the next one.
     pub fn stage(&mut self, name: &'static str) {
         self.end_stage();
         self.stages.push((name, 0.0));
+        self.running = Some(timings::stage(name));
         self.progress.stage(name);
     }
 
@@ -91,6 +94,7 @@ impl<'a> Work<'a> {
     }
 
     fn end_stage(&mut self) {
+        self.running = None;
         let now = Instant::now();
         if let Some((_, seconds)) = self.stages.last_mut() {
             *seconds += now.duration_since(self.stage_start).as_secs_f64();

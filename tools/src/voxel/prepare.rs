@@ -7,6 +7,7 @@ use pogo_formats::block::Provenance;
 use pogo_formats::job::JobFile as _;
 use pogo_formats::physics::write_block;
 use pogo_formats::read::image::{self, ImageOptions, Report};
+use pogo_formats::timings::peak_memory;
 use pogo_formats::voxel::block::{Voxel, VoxelContents};
 use pogo_formats::voxel::job::{Given, GivenConditions, Mask, VoxelJob};
 use pogo_formats::voxel::setup::VoxelMaterial;
@@ -17,7 +18,7 @@ use super::{GridKind, domains, levels, mesh};
 use crate::cli::word;
 use crate::listing::Listing;
 use crate::prepare::options::{DomainMethod, DomainOptions};
-use crate::prepare::{InputKind, Made, Prepare, PrepareError, Remarks, Request, Work, files_of, peak_memory};
+use crate::prepare::{InputKind, Made, Prepare, PrepareError, Remarks, Request, Work, files_of};
 
 /// Options for a voxel stack.
 #[derive(Debug, Clone, clap::Args)]

@@ -9,7 +9,7 @@ use pogo_formats::explicit::Explicit;
 use pogo_formats::mesh::ElementKind;
 use pogo_formats::physics::BlockFile;
 
-use crate::{POGO_BLOCK, pogo_block, text};
+use crate::{POGO_BLOCK, pogo_block, pogo_info, text};
 
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> =
@@ -70,6 +70,26 @@ fn case() -> tempfile::TempDir {
     fs::write(folder.path().join("mesh.inp"), bare_mesh(30)).unwrap();
     fs::write(folder.path().join("job.toml"), JOB).unwrap();
     folder
+}
+
+#[test]
+fn timings_are_a_table_on_stderr_and_in_the_json() {
+    let folder = case();
+    let output = pogo_block(folder.path(), &["mesh.inp", "--job", "job.toml", "--timings", "--json", "--quiet"]);
+    let said = text(&output.stderr);
+    assert!(said.starts_with("stage ") && said.lines().last().unwrap().starts_with("all "), "{said}");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let stages = summary["timings"].as_array().unwrap();
+    let of = |name: &str| stages.iter().find(|stage| stage["stage"] == name).unwrap_or_else(|| panic!("{name}"));
+    assert!(of("partition")["seconds"].as_f64() >= of("partition/graph")["seconds"].as_f64());
+    assert!(of("read")["read_bytes"].as_u64().unwrap() > 0);
+    for command in [&["mesh.inp", "--job", "job.toml"][..], &["mesh.blk"]] {
+        let output =
+            if command.len() > 1 { pogo_block(folder.path(), command) } else { pogo_info(folder.path(), command) };
+        assert!(output.status.success() && !text(&output.stderr).contains("stage "), "{output:?}");
+    }
+    let said = text(&pogo_info(folder.path(), &["mesh.blk", "--timings", "--quiet"]).stderr);
+    assert!(said.contains("\ninspect "), "{said}");
 }
 
 #[test]

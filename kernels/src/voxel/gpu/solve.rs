@@ -15,6 +15,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use pogo_formats::timings::{self, timed};
 use rayon::prelude::*;
 
 use super::super::elements::Elements;
@@ -382,7 +383,7 @@ impl GpuStaticSolver {
             let reason = format!("at most {MOST_DEVICES} devices compute a model: name fewer");
             return Err(DeviceError::Failed { what: "use so many devices", reason });
         }
-        let devices = Devices::open(ordinals)?;
+        let devices = timed("open devices", || Devices::open(ordinals))?;
         let reserve = if ordinals.len() > 1 { RESERVE + PAGES } else { RESERVE };
         let free = devices.free_memory()?;
         let needs = Needs::new(problem, &settings);
@@ -390,12 +391,13 @@ impl GpuStaticSolver {
 
         let began = Instant::now();
         let cube = Cube::new(problem.poisson);
-        let coarse = hierarchy(problem, &cube, &settings);
+        let coarse = timed("hierarchy", || hierarchy(problem, &cube, &settings));
         let host_seconds = began.elapsed().as_secs_f64();
         check_bottom(&coarse)?;
 
         let began = Instant::now();
-        let fine = FineLevel::new(&devices, problem, element_bound(&cube))?;
+        let fine = timed("finest level", || FineLevel::new(&devices, problem, element_bound(&cube)))?;
+        let _copy = timings::stage("copy to devices");
         let further = problem.bricks.n_elements() as u64 * if fine.one_modulus() { 0 } else { 4 };
         let mut arena = Arena::of_devices(devices.ordinals());
         let cuts = fine.shares.node_cuts(3);
@@ -475,7 +477,7 @@ impl GpuStaticSolver {
         let mut steps = Iteration { solver: self, scalars: [0.0; N_SCALARS as usize], products };
         let mut solution = iterate(&mut steps, norm, self.settings.iterations, stopping, progress)?;
         solution.products = solution.products + steps.products + steps.scalars[WORK as usize];
-        solution.displacement = self.displacement()?;
+        solution.displacement = timed("fetch displacements", || self.displacement())?;
         solution.seconds = clock.elapsed().as_secs_f64();
         Ok(solution)
     }
@@ -734,8 +736,8 @@ fn hierarchy(problem: &StaticProblem, cube: &Cube, settings: &SolverSettings) ->
     let mut mask = vec![0_u8; problem.bricks.n_nodes()];
     problem.fixed.iter().for_each(|dof| mask[dof.node as usize] |= 1 << dof.direction);
     let stiffness = |e: usize| problem.spacing * problem.moduli.young(e);
-    let mut coarse =
-        Coarse::new(cube, Elements::of_bricks(&problem.bricks), &mask, &stiffness, &settings.cycle, Host::Device, None);
-    coarse.make_matrices(&stiffness);
+    let elements = timed("elements", || Elements::of_bricks(&problem.bricks));
+    let mut coarse = Coarse::new(cube, elements, &mask, &stiffness, &settings.cycle, Host::Device, None);
+    timed("matrices of cells", || coarse.make_matrices(&stiffness));
     coarse
 }

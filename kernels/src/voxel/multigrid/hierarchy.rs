@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use pogo_formats::timings::{self, timed};
 use rayon::prelude::*;
 
 use super::blocks::Blocks;
@@ -99,7 +100,7 @@ impl<T: Real> Coarse<T> {
             division,
             cuts: Vec::new(),
         };
-        let fine_blocks = count_blocks(&fine) as f64;
+        let fine_blocks = timed("count blocks", || count_blocks(&fine)) as f64;
         let elements = out.add_first(cube, fine, fixed, stiffness, fine_blocks);
         let last = out.add_assembled(elements, stiffness, fine_blocks, host);
         if let Some((blocks, order)) = last {
@@ -111,7 +112,7 @@ impl<T: Real> Coarse<T> {
         for (index, level) in out.levels.iter_mut().enumerate() {
             let is_last = index + 1 == n_levels;
             if !(is_last && out.bottom.is_some()) {
-                level.lambda = level.largest_eigenvalue(stiffness);
+                level.lambda = timed("spectra", || level.largest_eigenvalue(stiffness));
             }
             level.allocate([index == 0, is_last], settings, &out.smoother, &mut free);
         }
@@ -149,7 +150,8 @@ impl<T: Real> Coarse<T> {
         stiffness: &Stiffness,
         fine_blocks: f64,
     ) -> Elements {
-        let level = coarsen(&fine, self.settings.split);
+        let level = timed("split", || coarsen(&fine, self.settings.split));
+        let _first = timings::stage("first coarse level");
         let mut first = First::new(cube, &fine, &level, fixed);
         let one = stiffness(0);
         first.uniform = (1..fine.code.len()).into_par_iter().all(|e| stiffness(e) == one).then_some(one);
@@ -182,10 +184,11 @@ impl<T: Real> Coarse<T> {
             if order.is_some() {
                 return last.map(|blocks| (blocks, order));
             }
-            let next = coarsen(&elements, self.settings.split);
+            let next = timed("split", || coarsen(&elements, self.settings.split));
             if next.coarse.n_nodes as f64 > 0.8 * elements.n_nodes as f64 {
                 break;
             }
+            let product = timings::stage("Galerkin products");
             let blocks = match &last {
                 Some(blocks) => galerkin(blocks, &next.coarse, &next.transfer),
                 None => {
@@ -193,10 +196,12 @@ impl<T: Real> Coarse<T> {
                     galerkin_of_first(first, &elements, &next, stiffness)
                 }
             };
+            drop(product);
             // A matrix is rounded when the next one has been made of it.
             if let (Some(finer), Some(level)) = (last.take(), self.levels.last_mut()) {
-                level.operator = rounded(finer, host);
+                level.operator = timed("round", || rounded(finer, host));
             }
+            let _make = timings::stage("tables of a level");
             let (diagonal, cost) = (blocks.diagonal(), blocks.n_blocks() as f64 / fine_blocks);
             elements = next.coarse;
             let (operator, batches) = (Operator::Assembled(Packed::default()), Batches::new(&elements));
@@ -213,7 +218,7 @@ impl<T: Real> Coarse<T> {
         let order = order.or_else(|| if is_small { Order::new(&blocks, usize::MAX) } else { None });
         if let Some(order) = order {
             level.cost = order.n_blocks() as f64 / fine_blocks;
-            self.bottom = Some(Factor::new(&blocks, order));
+            self.bottom = Some(timed("factor", || Factor::new(&blocks, order)));
         } else {
             level.operator = rounded(blocks, host);
         }

@@ -61,6 +61,10 @@ pub struct Args {
     /// Prints nothing but errors (and what --json asks for)
     #[arg(short, long)]
     pub quiet: bool,
+    /// Prints on stderr where the time went: for each stage wall and processor time, bytes read and written, peak memory. The
+    /// summary has the same table
+    #[arg(long)]
+    pub timings: bool,
     /// Prints completions for a shell
     #[arg(long, hide = true, value_name = "SHELL")]
     pub completions: Option<Shell>,

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use pogo_formats::exit_code;
+use pogo_formats::{exit_code, timings};
 use pogo_solver::interrupt::Interrupts;
 use pogo_solver::observe::{Observer, Silent};
 
@@ -59,6 +59,9 @@ fn run(args: &Args) -> anyhow::Result<i32> {
         clap_mangen::Man::new(command).render(&mut stdout)?;
         return Ok(0);
     }
+    if args.timings {
+        timings::record();
+    }
     let interrupts = Interrupts::install().map_err(|error| anyhow::anyhow!("error: cannot catch signals: {error}"))?;
     let processes = processes::join()?;
     // Progress and messages come once.
@@ -69,6 +72,8 @@ fn run(args: &Args) -> anyhow::Result<i32> {
     if !leads {
         return Ok(outcome.map_or(exit_code::BAD_INPUT, |_| 0));
     }
+    // A log that cannot be written is no reason to fail.
+    let _ = io::stderr().write_all(timings::text().as_bytes());
     let outcome = outcome?;
     if args.quiet {
         // A report says it by itself.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Parser};
 use pogo_formats::VERSION;
 use pogo_tools::prepare::Request;
-use pogo_tools::{ROOMS, room};
+use pogo_tools::{ROOMS, cli, room};
 
 /// Makes a block file, which pogo-solve runs, of a deck, a voxel stack or a mesh.
 ///
@@ -52,6 +52,8 @@ pub struct Cli {
     /// Print the summary as one JSON object on stdout.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub timing: cli::TimingOption,
     /// Print nothing but errors.
     #[arg(short, long)]
     pub quiet: bool,

@@ -15,6 +15,7 @@ fn main() {
 
 /// True unless the input has problems, which have then been printed.
 fn prepare(cli: &Cli) -> anyhow::Result<bool> {
+    let _timing = cli.timing.start();
     let reporter: Box<dyn Progress> = match (cli.quiet, std::io::stderr().is_terminal()) {
         (true, _) => Box::new(()),
         (false, true) => Box::new(progress::Bar::new()),

@@ -18,6 +18,7 @@ use device::device_tables;
 use device::grids::Grids;
 use pogo_formats::explicit::block::{Blocks, DeviceTables, PartitionStatistics};
 use pogo_formats::mesh::Mesh;
+use pogo_formats::timings::{self, timed};
 use rayon::prelude::*;
 
 use crate::partition::{NodeGraph, Partition};
@@ -97,18 +98,19 @@ pub fn arrange_blocks(mesh: Mesh, partition: Partition, options: &ArrangeOptions
     if options.paper_limits && mesh.dimension != 2 {
         return Err(ArrangeError::PaperLimitsInSpace);
     }
-    let grids = Grids::find(&mesh.view());
+    let grids = timed("find grids", || Grids::find(&mesh.view()));
     let ranks = grids.ranks(mesh.n_nodes());
     let mut n_split = 0;
     let (order, blocks, loads, connectivity) = loop {
-        let order = Order::new(mesh.dimension as usize, &graph, &block_of_node, n_blocks as usize, &ranks);
+        let dimension = mesh.dimension as usize;
+        let order = timed("order nodes", || Order::new(dimension, &graph, &block_of_node, n_blocks as usize, &ranks));
         let connectivity = permute::connectivity(&mesh, &order.solver_from_model);
         let mut view = mesh.view();
         for (group, connectivity) in view.groups.iter_mut().zip(&connectivity) {
             group.connectivity = connectivity;
         }
-        let blocks = tables::tables(&view, &order, capacity)?;
-        let loads = loads::count(&blocks);
+        let blocks = timed("tables of blocks", || tables::tables(&view, &order, capacity))?;
+        let loads = timed("count loads", || loads::count(&blocks));
         let split = if options.paper_limits {
             limits::split(&graph, &order, &loads, &mut block_of_node, &mut n_blocks)
         } else {
@@ -120,7 +122,9 @@ pub fn arrange_blocks(mesh: Mesh, partition: Partition, options: &ArrangeOptions
         n_split += split;
     };
     drop((graph, ranks, block_of_node));
+    let permuting = timings::stage("reorder the mesh");
     let mesh = permute::to_solver_order(mesh, connectivity, &order.solver_from_model, &order.model_from_solver);
+    drop(permuting);
     let statistics = statistics::statistics(&blocks, &loads, partitioner);
     let statistics = PartitionStatistics { paper_limits: options.paper_limits, n_split, ..statistics };
     let seconds = seconds + start.elapsed().as_secs_f64();
@@ -136,7 +140,7 @@ impl BlockedMesh {
         let start = Instant::now();
         let Self { mut arranged, grids } = self;
         arranged.device = device_tables(&arranged.blocks.view(), options.fans_alone);
-        grids.add_to(&mut arranged.device, &arranged.solver_from_model);
+        timed("tables of grids", || grids.add_to(&mut arranged.device, &arranged.solver_from_model));
         arranged.seconds += start.elapsed().as_secs_f64();
         arranged
     }

@@ -17,6 +17,7 @@ mod tests;
 
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord};
 use pogo_formats::mesh::{ElementKind, ElementShape};
+use pogo_formats::timings::timed;
 
 use crate::rows::{concatenate, cut, offsets};
 
@@ -64,17 +65,17 @@ pub(super) fn device_tables(blocks: &BlocksView, fans_alone: bool) -> DeviceTabl
         material_section: materials.pairs.iter().map(|pair| pair.1).collect(),
         ..DeviceTables::default()
     };
-    let own = fans::own(blocks, &materials, &mut device);
+    let own = timed("fans", || fans::own(blocks, &materials, &mut device));
     let solid = |&kind: &u8| ElementKind::from_code(kind).is_some_and(|kind| kind.dimension() == 3);
     if blocks.run_kind.iter().any(solid) {
-        solids::solids(blocks, &mut device);
-        joins::passed(blocks, &mut device);
+        timed("batches of solids", || solids::solids(blocks, &mut device));
+        timed("joins", || joins::passed(blocks, &mut device));
     } else {
-        colours::colours(blocks, fans_alone, &mut device);
+        timed("colours", || colours::colours(blocks, fans_alone, &mut device));
         device.later_first = vec![0; blocks.n_blocks() + 1];
     }
-    let halo = halo::halo(blocks, &device, &own);
-    halo::finish(blocks, &mut device, own, halo);
+    let halo = timed("halo of fans", || halo::halo(blocks, &device, &own));
+    timed("join tables", || halo::finish(blocks, &mut device, own, halo));
     device
 }
 
