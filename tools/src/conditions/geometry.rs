@@ -1,13 +1,17 @@
 //! Nodes by their position: the nearest to a point, along a line, in a box, on a side.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use pogo_formats::job::Sides;
 use pogo_formats::mesh::Mesh;
+use rayon::prelude::*;
 use rstar::primitives::GeomWithData;
 use rstar::{PointDistance, RTree};
 
 use crate::elements::{dot, elements, faces, norm, position, round, sub};
+
+/// Searches that look at every node. The tree takes as long to make as some hundred of them.
+const SCANS: usize = 64;
 
 /// Positions, padded to three coordinates.
 type Position = [f64; 3];
@@ -17,6 +21,7 @@ pub struct Geometry<'a> {
     mesh: &'a Mesh,
     lower: Position,
     upper: Position,
+    n_searches: Cell<usize>,
     tree: OnceCell<RTree<GeomWithData<Position, u32>>>,
     element_size: OnceCell<Vec<f32>>,
 }
@@ -55,7 +60,8 @@ impl<'a> Geometry<'a> {
                 upper[axis] = upper[axis].max(position[axis]);
             }
         }
-        Self { mesh, lower, upper, tree: OnceCell::new(), element_size: OnceCell::new() }
+        let (n_searches, tree) = (Cell::new(0), OnceCell::new());
+        Self { mesh, lower, upper, n_searches, tree, element_size: OnceCell::new() }
     }
 
     /// Finds particles that are about `spacing` from each other, m.
@@ -85,15 +91,30 @@ impl<'a> Geometry<'a> {
 
     /// The nearest node; of several at the same distance the one with the lowest index. `None` in an empty mesh.
     pub fn nearest(&self, point: Position) -> Option<Nearest> {
+        self.n_searches.set(self.n_searches.get() + 1);
+        let ties =
+            if self.n_searches.get() <= SCANS { self.nearest_by_scan(point) } else { self.nearest_in_tree(point) };
+        let node = *ties.iter().min()?;
+        let position = self.position(node);
+        let twins = ties.into_iter().filter(|&tie| tie != node && self.position(tie) == position);
+        Some(Nearest { node, twin: twins.min(), distance: position.distance_2(&point).sqrt() })
+    }
+
+    /// The nodes at the least distance, of all nodes.
+    fn nearest_by_scan(&self, point: Position) -> Vec<u32> {
+        let nodes = || (0..self.mesh.n_nodes() as u32).into_par_iter();
+        let distance = |node: u32| position(self.mesh, node).distance_2(&point);
+        let least = nodes().map(distance).reduce(|| f64::INFINITY, f64::min);
+        nodes().filter(|&node| distance(node) == least).collect()
+    }
+
+    /// The same by a tree, which is made when it is first needed.
+    fn nearest_in_tree(&self, point: Position) -> Vec<u32> {
         let tree = self.tree.get_or_init(|| {
             let nodes = 0..self.mesh.n_nodes() as u32;
             RTree::bulk_load(nodes.map(|node| GeomWithData::new(self.position(node), node)).collect())
         });
-        let ties = tree.nearest_neighbors(&point);
-        let nearest = ties.iter().min_by_key(|found| found.data)?;
-        let twin =
-            ties.iter().filter(|tie| tie.data != nearest.data && tie.geom() == nearest.geom()).map(|tie| tie.data);
-        Some(Nearest { node: nearest.data, twin: twin.min(), distance: nearest.geom().distance_2(&point).sqrt() })
+        tree.nearest_neighbors(&point).into_iter().map(|found| found.data).collect()
     }
 
     /// Longest edge of the elements at a node, m.
@@ -210,4 +231,30 @@ pub fn tributary_fractions(along: &[f64], length: f64) -> Vec<f64> {
         start = end;
     }
     shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scan_and_a_tree_find_the_same_nodes() {
+        // Points of a coarse grid, so that several are at one distance or at one place.
+        let mut state = 1_u64;
+        let mut random = |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % n
+        };
+        let coordinates = (0..3 * 500).map(|_| random(7) as f64).collect();
+        let mesh = Mesh { dimension: 3, coordinates, node_labels: (1..=500).collect(), ..Mesh::default() };
+        let geometry = Geometry::new(&mesh);
+        for _ in 0..100 {
+            let point = [0; 3].map(|_| 0.5 * random(15) as f64);
+            let [mut one, mut other] = [geometry.nearest_by_scan(point), geometry.nearest_in_tree(point)];
+            one.sort_unstable();
+            other.sort_unstable();
+            assert!(!one.is_empty());
+            assert_eq!(one, other, "{point:?}");
+        }
+    }
 }
