@@ -12,6 +12,7 @@ pub mod papers;
 pub mod ranks;
 pub mod simd;
 pub mod spring;
+pub mod union;
 pub mod voxel;
 
 // Test support is shared with the examples, which see this crate by name.

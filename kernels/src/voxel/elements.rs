@@ -6,6 +6,7 @@ use pogo_formats::voxel::{BrickNodes, BricksView, morton_position};
 use rayon::prelude::*;
 
 use super::bricks::{ALL_SLOTS, for_each_slot};
+use super::lists::Lists;
 use super::number::Shared;
 
 /// Elements of one level, in the Morton order of their cells.
@@ -67,13 +68,11 @@ impl Batches {
 
     /// Colours batches greedily, in their order.
     pub fn new(elements: &Elements) -> Self {
-        let n_batches = elements.nodes.len().div_ceil(Self::SIZE);
-        let mut lower = vec![Vec::new(); n_batches];
-        batches_that_share(elements).into_iter().for_each(|(low, high)| lower[high as usize].push(low));
-        let mut colour = vec![0_usize; n_batches];
+        let lower = lower_batches(elements);
+        let mut colour = vec![0_usize; lower.len()];
         let mut colours: Vec<Vec<u32>> = Vec::new();
-        for batch in 0..n_batches {
-            let taken: Vec<usize> = lower[batch].iter().map(|&b| colour[b as usize]).collect();
+        for (batch, lower) in lower.iter().enumerate() {
+            let taken: Vec<usize> = lower.iter().map(|&b| colour[b as usize]).collect();
             let free = (0..).find(|c| !taken.contains(c)).unwrap_or(0);
             colour[batch] = free;
             if free == colours.len() {
@@ -106,32 +105,22 @@ impl Batches {
     }
 }
 
-/// Pairs of batches that share a node, (lower, higher), ascending.
-fn batches_that_share(elements: &Elements) -> Vec<(u32, u32)> {
-    const NONE: u32 = u32::MAX;
-    // A node has few batches, as at most eight elements have it. Those with more than one have a list.
-    let (mut last, mut list_of) = (vec![NONE; elements.n_nodes], vec![NONE; elements.n_nodes]);
-    let mut lists: Vec<Vec<u32>> = Vec::new();
-    let mut pairs: Vec<(u32, u32)> = Vec::new();
-    for (batch, chunk) in (0..).zip(elements.nodes.chunks(Batches::SIZE)) {
-        for &node in chunk.iter().flatten() {
-            let node = node as usize;
-            if last[node] == batch {
-                continue;
-            }
-            if last[node] != NONE {
-                if list_of[node] == NONE {
-                    list_of[node] = lists.len() as u32;
-                    lists.push(vec![last[node]]);
-                }
-                let list = &mut lists[list_of[node] as usize];
-                pairs.extend(list.iter().map(|&other| (other, batch)));
-                list.push(batch);
-            }
-            last[node] = batch;
-        }
-    }
-    pairs.sort_unstable();
-    pairs.dedup();
-    pairs
+/// The lower batches with which each batch shares a node, ascending.
+fn lower_batches(elements: &Elements) -> Vec<Vec<u32>> {
+    let distinct = |batch: &[[u32; 8]]| {
+        let mut nodes = batch.as_flattened().to_vec();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    };
+    let nodes_of: Vec<Vec<u32>> = elements.nodes.par_chunks(Batches::SIZE).map(distinct).collect();
+    let batches = Lists::by_key(elements.n_nodes, nodes_of.len(), |batch| nodes_of[batch].iter().copied());
+    let lower = |(batch, nodes): (usize, &Vec<u32>)| {
+        let others = nodes.iter().flat_map(|&node| batches.of(node as usize).iter().copied());
+        let mut lower: Vec<u32> = others.filter(|&other| (other as usize) < batch).collect();
+        lower.sort_unstable();
+        lower.dedup();
+        lower
+    };
+    nodes_of.par_iter().enumerate().map(lower).collect()
 }

@@ -1,5 +1,11 @@
 //! Lists of numbers one behind the other.
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use rayon::prelude::*;
+
+use super::number::Shared;
+
 /// A list of numbers for each index.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lists {
@@ -14,18 +20,31 @@ impl Lists {
         Self { first: starts(lengths), values }
     }
 
-    /// For each of `n` keys the values that stand with it, in their order. `pairs` is called twice.
-    pub fn by_key<I: Iterator<Item = (u32, u32)>>(n: usize, pairs: impl Fn() -> I) -> Self {
-        let mut count = vec![0_u32; n];
-        pairs().for_each(|(key, _)| count[key as usize] += 1);
-        let first = starts(count.into_iter());
-        let mut next = first.clone();
-        let mut values = vec![0_u32; first.last().map_or(0, |&n| n as usize)];
-        // A `for` loop would ask nested iterators for one pair after another, which takes six times as long.
-        pairs().for_each(|(key, value)| {
-            let next = &mut next[key as usize];
-            values[*next as usize] = value;
-            *next += 1;
+    /// For each of `n` keys the sources that name it, ascending; there are `n_sources`, and `keys` gives those of one.
+    pub fn by_key<I: Iterator<Item = u32>>(n: usize, n_sources: usize, keys: impl Fn(usize) -> I + Sync) -> Self {
+        let next: Vec<AtomicU32> = (0..n).into_par_iter().map(|_| AtomicU32::new(0)).collect();
+        let add = |key: u32| next[key as usize].fetch_add(1, Relaxed);
+        let sources = || (0..n_sources).into_par_iter().with_min_len(1 << 10);
+        sources().for_each(|source| {
+            for key in keys(source) {
+                add(key);
+            }
+        });
+        let first = starts(next.iter().map(|count| count.load(Relaxed)));
+        next.par_iter().zip(&first).for_each(|(next, &first)| next.store(first, Relaxed));
+        let n_values = first.last().map_or(0, |&end| end as usize);
+        let mut values = vec![0_u32; n_values];
+        let shared = Shared::new(&mut values);
+        sources().for_each(|source| {
+            for key in keys(source) {
+                let at = add(key) as usize;
+                // SAFETY: each entry is counted out once.
+                unsafe { shared.part(at..at + 1)[0] = source as u32 };
+            }
+        });
+        (0..n).into_par_iter().with_min_len(1 << 10).for_each(|key| {
+            // SAFETY: each key has a range of its own.
+            unsafe { shared.part(first[key] as usize..first[key + 1] as usize) }.sort_unstable();
         });
         Self { first, values }
     }
@@ -34,11 +53,6 @@ impl Lists {
     #[inline(always)]
     pub fn of(&self, index: usize) -> &[u32] {
         &self.values[self.first[index] as usize..self.first[index + 1] as usize]
-    }
-
-    /// The starts of the lists with the end, and all values.
-    pub fn into_parts(self) -> (Vec<u32>, Vec<u32>) {
-        (self.first, self.values)
     }
 }
 

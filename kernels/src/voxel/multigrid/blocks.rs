@@ -6,9 +6,6 @@ use crate::voxel::elements::{Batches, Elements};
 use crate::voxel::lists::Lists;
 use crate::voxel::number::Shared;
 
-/// Blocks that are freed at a time.
-const PIECE: usize = 1 << 16;
-
 /// The upper triangle of a symmetric matrix of 3 × 3 blocks, row by row, the block of the diagonal first.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Blocks {
@@ -51,27 +48,22 @@ impl Blocks {
         self.first[row as usize] as usize + self.columns(row as usize).partition_point(|&c| c < column)
     }
 
-    /// Calls `act(row, column, block)` for all blocks, the last row and in it the last column first. Blocks that were
-    /// used are freed.
-    pub fn consume(mut self, mut act: impl FnMut(usize, usize, &[f64; 9])) {
-        for row in (0..self.n_rows()).rev() {
-            let first = self.first[row] as usize;
-            for at in (first..self.first[row + 1] as usize).rev() {
-                act(row, self.column[at] as usize, &self.value[at]);
-            }
-            self.value.truncate(first);
-            if self.value.capacity() - first > PIECE {
-                self.value.shrink_to_fit();
-            }
-        }
+    /// For each column the rows above the diagonal in which it has a block, ascending.
+    pub fn lower(&self) -> Lists {
+        Lists::by_key(self.n_rows(), self.n_rows(), |row| self.columns(row)[1..].iter().copied())
+    }
+
+    /// Frees the values of the rows from `row` on.
+    pub fn free_from(&mut self, row: usize) {
+        self.value.truncate(self.first[row] as usize);
+        self.value.shrink_to_fit();
     }
 
     /// Blocks of value 0 for all pairs of nodes that share an element.
     pub fn pattern(elements: &Elements) -> Self {
         const ROWS: usize = 4096;
         let n = elements.n_nodes;
-        let with_element = |(nodes, element): (&[u32; 8], u32)| nodes.map(|node| (node, element));
-        let elements_of = Lists::by_key(n, || elements.nodes.iter().zip(0..).flat_map(with_element));
+        let elements_of = Lists::by_key(n, elements.nodes.len(), |element| elements.nodes[element].into_iter());
         // Ends of the rows in each part, and their columns.
         let parts: Vec<(Vec<u32>, Vec<u32>)> = (0..n.div_ceil(ROWS))
             .into_par_iter()

@@ -24,14 +24,17 @@ impl Support {
     /// Of each of `n` finer nodes.
     fn of_all(n: usize, coarse: &Elements, transfer: &Transfer) -> Vec<Self> {
         let mut support = vec![Self::default(); n];
-        for (element, nodes) in coarse.nodes.iter().enumerate() {
+        let shared = Shared::new(&mut support);
+        coarse.nodes.par_iter().enumerate().for_each(|(element, nodes)| {
             for (node, place) in transfer.of(element) {
-                let (place, to) = (&PLACES[place], &mut support[node]);
+                // SAFETY: each finer node belongs to one element.
+                let to = unsafe { &mut shared.part(node..node + 1)[0] };
+                let place = &PLACES[place];
                 to.weight = f64::from(place.weight);
                 to.n = place.corners().len() as u8;
                 to.nodes.iter_mut().zip(place.corners()).for_each(|(to, &c)| *to = nodes[usize::from(c)]);
             }
-        }
+        });
         support
     }
 
@@ -45,12 +48,8 @@ pub(crate) fn galerkin(fine: &Blocks, coarse: &Elements, transfer: &Transfer) ->
     let n_fine = fine.n_rows();
     let support = Support::of_all(n_fine, coarse, transfer);
     let mut out = Blocks::pattern(coarse);
-    // Rows above the diagonal in each column, and the finer nodes that depend on each coarse one.
-    let upper = |row: u32| fine.columns(row as usize)[1..].iter().map(move |&column| (column, row));
-    let lower = Lists::by_key(n_fine, || (0..n_fine as u32).flat_map(upper));
-    let finer = Lists::by_key(out.n_rows(), || {
-        support.iter().zip(0..).flat_map(|(of, row)| of.nodes().map(move |node| (node, row)))
-    });
+    // The finer nodes that depend on each coarse one.
+    let (lower, finer) = (fine.lower(), Lists::by_key(out.n_rows(), n_fine, |node| support[node].nodes()));
     let value = Shared::new(&mut out.value);
     let (first, all_columns) = (&out.first, &out.column);
     (0..first.len() - 1).into_par_iter().for_each(|node| {

@@ -6,7 +6,8 @@ use rayon::prelude::*;
 
 use super::blocks::{Blocks, transposed};
 use crate::simd::{InstructionSet, Kernel, Level, Real};
-use crate::voxel::lists::Lists;
+use crate::voxel::lists::starts;
+use crate::voxel::number::Shared;
 
 /// A matrix of 3 × 3 blocks, of both triangles.
 #[derive(Debug, Clone, Default)]
@@ -20,25 +21,39 @@ pub(crate) struct Packed<T = f32> {
 impl<T: Real> Packed<T> {
     /// Rows that a thread takes at a time.
     const ROWS: usize = 512;
+    /// Rows that are freed at a time while the blocks are rounded.
+    const FREED: usize = 1 << 17;
 
     /// Rounds the blocks. Those that are rounded are freed, so that both forms never take their whole memory.
-    pub fn new(blocks: Blocks) -> Self {
-        let (first, column) = whole_pattern(&blocks).into_parts();
+    pub fn new(mut blocks: Blocks) -> Self {
+        let (n_rows, lower) = (blocks.n_rows(), blocks.lower());
+        let row_length = |row: usize| (lower.of(row).len() + blocks.columns(row).len()) as u32;
+        let first = starts((0..n_rows).map(row_length));
+        let n_blocks = first[n_rows] as usize;
         // Zeros take no memory before they are written.
-        let mut value = vec![T::default(); 9 * column.len() + 3];
-        // Rows are filled from their ends.
-        let mut next = first[1..].to_vec();
-        blocks.consume(|row, column, block| {
-            let mut put = |row: usize, block: &[f64; 9]| {
-                next[row] -= 1;
-                let to = &mut value[9 * next[row] as usize..];
-                (0..9).for_each(|i| to[i] = T::from_f64(block[3 * (i % 3) + i / 3]));
-            };
-            put(row, block);
-            if column != row {
-                put(column, &transposed(block));
-            }
-        });
+        let (mut column, mut value) = (vec![0_u32; n_blocks], vec![T::default(); 9 * n_blocks + 3]);
+        let (columns, values) = (Shared::new(&mut column), Shared::new(&mut value));
+        // A row has its own blocks and those of rows above: later rows go first, and free theirs.
+        for begin in (0..n_rows).step_by(Self::FREED).rev() {
+            let end = (begin + Self::FREED).min(n_rows);
+            (begin..end).into_par_iter().with_min_len(64).for_each(|row| {
+                let range = first[row] as usize..first[row + 1] as usize;
+                // SAFETY: each row has a range of its own.
+                let (columns, values) =
+                    unsafe { (columns.part(range.clone()), values.part(9 * range.start..9 * range.end)) };
+                let above = lower.of(row).iter().map(|&other| (other, blocks.find(other, row as u32), true));
+                let own = blocks.columns(row).iter().zip(blocks.first[row] as usize..);
+                let entries = above.chain(own.map(|(&other, at)| (other, at, false)));
+                for ((to, column), (other, at, is_above)) in values.chunks_exact_mut(9).zip(columns).zip(entries) {
+                    *column = other;
+                    // Column-major.
+                    let block = &blocks.value[at];
+                    let block = if is_above { *block } else { transposed(block) };
+                    to.iter_mut().zip(block).for_each(|(to, value)| *to = T::from_f64(value));
+                }
+            });
+            blocks.free_from(begin);
+        }
         Self { first, column, value }
     }
 
@@ -94,15 +109,4 @@ impl<T: Real> Kernel for Rows<'_, T> {
             }
         }
     }
-}
-
-/// The columns of each row, of both triangles, ascending.
-fn whole_pattern(blocks: &Blocks) -> Lists {
-    Lists::by_key(blocks.n_rows(), || {
-        (0..blocks.n_rows() as u32).flat_map(|row| {
-            // Lower columns of a row have come with the rows before.
-            let columns = blocks.columns(row as usize).iter();
-            columns.flat_map(move |&column| [Some((row, column)), (column != row).then_some((column, row))]).flatten()
-        })
-    })
 }

@@ -12,6 +12,7 @@ use pogo_formats::voxel::{morton_code, morton_position};
 use rayon::prelude::*;
 
 use super::transfer::{PLACES, Transfer, place_of};
+use crate::union::Union;
 use crate::voxel::elements::Elements;
 use crate::voxel::lists::{Lists, starts};
 use crate::voxel::number::Shared;
@@ -28,46 +29,6 @@ pub(crate) struct Coarsening {
     pub children: Lists,
     /// How values go between the levels.
     pub transfer: Transfer,
-}
-
-/// Groups of corners that are one node, made by several threads. The lowest member represents its group, whatever the
-/// order in which members are joined.
-struct Union(Vec<AtomicU32>);
-
-impl Union {
-    fn new(n: u32) -> Self {
-        Self((0..n).into_par_iter().map(AtomicU32::new).collect())
-    }
-
-    fn find(&self, mut i: u32) -> u32 {
-        loop {
-            let up = self.0[i as usize].load(Relaxed);
-            if up == i {
-                return i;
-            }
-            let next = self.0[up as usize].load(Relaxed);
-            if next != up {
-                // Shortens the path. A parent is only ever replaced by a lower member of its own group.
-                let _ = self.0[i as usize].compare_exchange_weak(up, next, Relaxed, Relaxed);
-            }
-            i = next;
-        }
-    }
-
-    /// Joins the groups of i and j.
-    fn join(&self, i: u32, j: u32) {
-        let (mut i, mut j) = (i, j);
-        loop {
-            (i, j) = (self.find(i), self.find(j));
-            if i == j {
-                return;
-            }
-            let (low, high) = (i.min(j), i.max(j));
-            if self.0[high as usize].compare_exchange(high, low, Relaxed, Relaxed).is_ok() {
-                return;
-            }
-        }
-    }
 }
 
 /// Coarse elements of finer elements `range`, which hold whole cells: codes, numbers of children, children.
@@ -215,7 +176,7 @@ fn join_whole_corners(code: &[u64], union: &Union) {
 fn number_groups(union: &Union, n_coarse: usize) -> (Vec<[u32; 8]>, usize) {
     let n_corners = 8 * n_coarse;
     let n_parts = n_corners.div_ceil(PART);
-    let is_root = |i: usize| union.0[i].load(Relaxed) == i as u32;
+    let is_root = |i: usize| union.is_lowest(i as u32);
     let roots: Vec<u32> = (0..n_parts)
         .into_par_iter()
         .map(|part| (part * PART..((part + 1) * PART).min(n_corners)).filter(|&i| is_root(i)).count() as u32)
