@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pogo_formats::voxel::{BrickNodes, BricksView};
+use pogo_formats::voxel::{BrickNodes, BricksView, NO_BRICK};
 use pogo_kernels::voxel::Moduli;
 use rayon::prelude::*;
 
@@ -41,15 +41,17 @@ pub(super) fn gather(displacement: &[f64], nodes: &[u32; 8]) -> [f64; N_DOFS] {
 /// Bricks handled in one piece; the order of the results does not depend on the threads.
 const PIECE: usize = 64;
 
-/// What `act` makes of the elements of each of some pieces, in order.
+/// What `act` makes of the elements of those bricks of some pieces that are wanted, in order.
 fn in_pieces<T: Send>(
     bricks: &BricksView<'_>,
     pieces: Range<usize>,
+    wanted: impl Fn(usize) -> bool + Sync,
     act: impl Fn(&mut Vec<T>, Element) + Sync,
 ) -> Vec<Vec<T>> {
     let of_piece = |piece: usize| {
         let (mut found, mut table) = (Vec::new(), BrickNodes::default());
-        for brick in piece * PIECE..bricks.n_bricks().min((piece + 1) * PIECE) {
+        let of_piece = piece * PIECE..bricks.n_bricks().min((piece + 1) * PIECE);
+        for brick in of_piece.filter(|&brick| wanted(brick)) {
             for_brick(bricks, brick, &mut table, |element| act(&mut found, element));
         }
         found
@@ -68,28 +70,40 @@ pub(super) fn internal_force(
     mut add: impl FnMut(u32, [f64; 3]),
 ) {
     let pieces = bricks.n_bricks().div_ceil(PIECE);
+    let has_wanted = |brick: usize| (bricks.node_first[brick]..bricks.node_first[brick + 1]).any(&wanted);
+    let has_wanted: Vec<bool> = (0..bricks.n_bricks()).into_par_iter().map(has_wanted).collect();
+    // An element has nodes of its own brick and of those around it.
+    let is_near = |brick: usize| {
+        let around = &bricks.neighbours[27 * brick..27 * brick + 27];
+        around.iter().any(|&other| other != NO_BRICK && has_wanted[other as usize])
+    };
+    let near: Vec<bool> = (0..bricks.n_bricks()).into_par_iter().map(is_near).collect();
     // In rounds, so that what waits to be added stays small.
     let round = 4 * rayon::current_num_threads().max(1);
     for first in (0..pieces).step_by(round) {
-        let found = in_pieces(bricks, first..pieces.min(first + round), |found, element| {
-            if !element.nodes.iter().any(|&node| wanted(node)) {
-                return;
-            }
-            let scale = moduli.young(element.number as usize) * spacing;
-            let force = cube.apply(&gather(displacement, &element.nodes));
-            for (c, &node) in element.nodes.iter().enumerate().filter(|&(_, &node)| wanted(node)) {
-                found.push((node, [0, 1, 2].map(|d| scale * force[3 * c + d])));
-            }
-        });
+        let found = in_pieces(
+            bricks,
+            first..pieces.min(first + round),
+            |brick| near[brick],
+            |found, element| {
+                if !element.nodes.iter().any(|&node| wanted(node)) {
+                    return;
+                }
+                let scale = moduli.young(element.number as usize) * spacing;
+                let force = cube.apply(&gather(displacement, &element.nodes));
+                for (c, &node) in element.nodes.iter().enumerate().filter(|&(_, &node)| wanted(node)) {
+                    found.push((node, [0, 1, 2].map(|d| scale * force[3 * c + d])));
+                }
+            },
+        );
         found.into_iter().flatten().for_each(|(node, force)| add(node, force));
     }
 }
 
-/// One value an element, in order; the same bits for every number of threads.
-pub(super) fn per_element<T: Send>(
+/// What `act` makes of the elements of each piece of a model, in order.
+pub(super) fn each_of_pieces<T: Send>(
     bricks: &BricksView<'_>,
-    value: impl Fn(&Element) -> T + Sync,
-) -> std::iter::Flatten<std::vec::IntoIter<Vec<T>>> {
-    let pieces = 0..bricks.n_bricks().div_ceil(PIECE);
-    in_pieces(bricks, pieces, |values, element| values.push(value(&element))).into_iter().flatten()
+    act: impl Fn(&mut Vec<T>, Element) + Sync,
+) -> Vec<Vec<T>> {
+    in_pieces(bricks, 0..bricks.n_bricks().div_ceil(PIECE), |_| true, act)
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use pogo_formats::timings::{self, peak_memory, timed};
 use pogo_formats::voxel::setup::{Analysis, LoadCase};
 use pogo_formats::voxel::summary::{CaseSummary, VoxelSummary};
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
@@ -23,7 +24,7 @@ use super::{check, files, settings};
 use crate::RunSummary;
 use crate::call::Call;
 use crate::error::SolveError;
-use crate::folder::{ResultFolder, peak_memory};
+use crate::folder::ResultFolder;
 use crate::memory;
 use crate::observe::Observer;
 
@@ -49,10 +50,10 @@ pub(super) fn run(
     } else {
         Moduli::Classes { class: mesh.element_class, young: &young }
     };
-    if let Some(reason) = check::bad_modulus(mesh, &moduli) {
+    if let Some(reason) = timed("check moduli", || check::bad_modulus(mesh, &moduli)) {
         return Err(call.refuse(reason));
     }
-    let mut bodies = Bodies::find(&mesh.bricks);
+    let mut bodies = timed("find parts", || Bodies::find(&mesh.bricks));
     let mut periodic = None;
     if settings::is_periodic(setup) {
         periodic = Some(Periodic::new(mesh, setup, &mut bodies).map_err(|error| call.refuse(error))?);
@@ -78,11 +79,12 @@ pub(super) fn run(
         observer.note(&format!("{} of voxels that share no face", counted(bodies.len(), "part")));
     }
     // Before the first solve, so that a mistake in the last case is seen at once.
-    let prepared = prepare(mesh, setup, periodic, &bodies).map_err(|error| call.refuse(error))?;
+    let prepared =
+        timed("conditions", || prepare(mesh, setup, periodic, &bodies)).map_err(|error| call.refuse(error))?;
     let mut summary = start_summary(mesh, setup, call);
     summary.warnings = match periodic {
         Some(periodic) => periodic.warnings(),
-        None => check::unloaded(mesh, setup, &bodies, &prepared).into_iter().collect(),
+        None => timed("find unloaded parts", || check::unloaded(mesh, setup, &bodies, &prepared)).into_iter().collect(),
     };
     drop(bodies);
     if call.team.is_several() {
@@ -173,13 +175,14 @@ impl<'a> Run<'a> {
         observer: &mut dyn Observer,
     ) -> Result<(), SolveError> {
         let Model { mesh, setup, moduli, cube, prepared, call, .. } = self.model;
+        let _results = timings::stage("results");
         let (case, conditions) = (&setup.cases[index], &prepared[index].conditions);
         for (iteration, residual) in solved.history.iter().enumerate() {
             self.history += &format!("{},{},{residual:e}\n", case.name, iteration + 1);
         }
         observer.note(&outcome_line(case, &solved, setup_seconds));
         let solution = Solution { mesh, moduli, cube, displacement: &solved.displacement };
-        let mut reactions = solution.reactions(conditions);
+        let mut reactions = timed("reactions", || solution.reactions(conditions));
         let factor = scale(mesh, setup, case, &reactions);
         if let Some(factor) = factor {
             solved.displacement.iter_mut().for_each(|u| *u *= factor);
@@ -189,6 +192,12 @@ impl<'a> Run<'a> {
         if matches!(setup.analysis, Analysis::Tensor(_)) {
             self.tensor.add(mesh, setup, &reactions, conditions, prepared, &solved.displacement);
         }
+        // What is written waits for the disk most of the time.
+        let (found, written) = rayon::join(
+            || timed("summarise", || summarise(&solution, setup, case, conditions, &reactions)),
+            || timed("write", || files::write_case(call, setup, case, &solution, index == 0, &mut self.summary)),
+        );
+        written?;
         let found = CaseSummary {
             scale: factor.unwrap_or(1.0),
             converged: solved.converged,
@@ -197,10 +206,9 @@ impl<'a> Run<'a> {
             products: solved.products,
             solve_seconds: solved.seconds,
             setup_seconds,
-            ..summarise(&solution, setup, case, conditions, &reactions)
+            ..found
         };
         self.judge(case, &solved);
-        files::write_case(call, setup, case, &solution, index == 0, &mut self.summary)?;
         self.summary.cases.push(found);
         Ok(())
     }
@@ -240,7 +248,7 @@ impl<'a> Run<'a> {
         n_kept: usize,
         observer: &mut dyn Observer,
     ) -> Result<(Solved, f64), SolveError> {
-        if let Some(reason) = check::beyond_numbers(problem, forces) {
+        if let Some(reason) = timed("check numbers", || check::beyond_numbers(problem, forces)) {
             return Err(self.model.call.refuse(reason));
         }
         let mut watcher = Watcher::new(observer, self.model.call.interrupts);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use pogo_formats::voxel::setup::{Analysis, LoadCase, NodeRegion};
 use pogo_formats::voxel::summary::CaseSummary;
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
+use rayon::prelude::*;
 
 use super::apparent::{apparent, failure, histogram};
 use super::case::Conditions;
@@ -31,24 +32,32 @@ pub(super) fn summarise(
     let mesh = solution.mesh;
     let (density, effective, strain_energy) = solution.energies();
     let largest = |node: &[f64]| node.iter().map(|u| u * u).sum::<f64>();
-    let failure_of = loaded_axis(setup.analysis).map(|axis| {
-        let high = side(mesh, setup, axis, true);
-        let load = match setup.analysis {
-            Analysis::Bending { .. } | Analysis::Torsion { .. } => reactions.moment(mesh, &high, centre(mesh, setup)),
-            _ => reactions.sum(&high),
-        };
-        failure(&effective, setup.output.failure_volume, setup.output.failure_strain, load)
-    });
+    let bins = setup.output.histogram_bins;
+    let failure_of = || {
+        loaded_axis(setup.analysis).map(|axis| {
+            let high = side(mesh, setup, axis, true);
+            let load = match setup.analysis {
+                Analysis::Bending { .. } | Analysis::Torsion { .. } => {
+                    reactions.moment(mesh, &high, centre(mesh, setup))
+                }
+                _ => reactions.sum(&high),
+            };
+            failure(&effective, setup.output.failure_volume, setup.output.failure_strain, load)
+        })
+    };
+    // Each goes through all elements, and they wait for nothing of each other.
+    let ((failure, energy_density), effective_strain) =
+        rayon::join(|| rayon::join(failure_of, || histogram(density, bins)), || histogram(effective.clone(), bins));
     CaseSummary {
         name: case.name.clone(),
         imbalance: imbalance(reactions, conditions),
         reaction: named_reactions(mesh, setup, case, reactions),
         strain_energy,
-        max_displacement: solution.displacement.chunks(3).map(largest).fold(0.0, f64::max).sqrt(),
+        max_displacement: solution.displacement.par_chunks(3).map(largest).reduce(|| 0.0, f64::max).sqrt(),
         apparent: apparent(solution, setup, reactions),
-        energy_density: histogram(density, setup.output.histogram_bins),
-        effective_strain: histogram(effective, setup.output.histogram_bins),
-        failure: failure_of,
+        energy_density,
+        effective_strain,
+        failure,
         scale: 1.0,
         ..CaseSummary::default()
     }
