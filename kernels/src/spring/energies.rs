@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use pogo_formats::spring::SpringDamping;
+use pogo_formats::spring::{SpringDamping, SpringGroup};
 use rayon::prelude::*;
 
 use super::events::Schedule;
@@ -22,11 +22,21 @@ struct Pull {
     elastic: f64,
 }
 
-fn pull(problem: &SpringProblem, springs: &Springs, state: &State, chunk: usize) -> Pull {
+/// Whether all springs have their rest lengths and no damper works: then they pull nowhere, as at the start of most runs.
+fn is_slack(problem: &SpringProblem, state: &State) -> bool {
+    let is_slack = |group: &SpringGroup| group.rest_factor == 1.0 && group.damping == 0.0;
+    problem.groups.iter().all(is_slack) && state.displacement.par_iter().all(|&u| u == 0.0)
+}
+
+/// What the springs do to a chunk; nothing where they are `slack`.
+fn pull(problem: &SpringProblem, springs: &Springs, state: &State, slack: bool, chunk: usize) -> Pull {
     let first = chunk * CHUNK;
     let range = first..problem.n_particles().min(first + CHUNK);
     let (mut forces, mut drag) = (vec![[0.0; 3]; range.len()], vec![[0.0; 3]; range.len()]);
     let mut elastic = 0.0;
+    if slack {
+        return Pull { forces, drag, elastic };
+    }
     let (u, du) = (&state.displacement, &state.increment);
     springs.ends(range, |i, j, _, law| {
         let difference = |a: &[f64]| std::array::from_fn(|c| a[3 * j + c] - a[3 * i + c]);
@@ -60,11 +70,11 @@ fn sums(problem: &SpringProblem, springs: &Springs, state: &State, signals: &[f6
     let (mut dofs, mut held) = (problem.forces.clone(), problem.constraints.clone());
     dofs.sort_by_key(|force| force.dof);
     held.sort_by_key(|constraint| constraint.dof);
-    let n = problem.n_particles();
+    let (n, slack) = (problem.n_particles(), is_slack(problem, state));
     let chunks: Vec<Energies> = (0..n.div_ceil(CHUNK))
         .into_par_iter()
         .map(|chunk| {
-            let Pull { forces, drag, elastic } = pull(problem, springs, state, chunk);
+            let Pull { forces, drag, elastic } = pull(problem, springs, state, slack, chunk);
             let first = chunk * CHUNK;
             let mut pushes = vec![[0.0; 3]; forces.len()];
             let last = 3 * (first + forces.len()) as u64;
@@ -133,7 +143,7 @@ impl SpringProblem<'_> {
         signals: &[f64],
     ) -> Result<State, SpringError> {
         let dt = self.time_increment;
-        let increment = velocity.iter().map(|v| dt * v).collect();
+        let increment = velocity.par_iter().map(|v| dt * v).collect();
         let mut state = State { displacement, increment, ..State::default() };
         let mut springs = Springs::prepare(self, &state)?;
         state.changes = Schedule::new(self, 0).apply(self, &mut springs, 0, &state.displacement, None);
@@ -151,23 +161,23 @@ impl SpringProblem<'_> {
             SpringDamping::Lambda(lambda) => lambda / dt,
             SpringDamping::Alpha(alpha) => alpha,
         };
-        let n = self.n_particles();
-        let all: Vec<[f64; 3]> = (0..n.div_ceil(CHUNK))
-            .into_par_iter()
-            .flat_map_iter(|chunk| pull(self, &springs, &state, chunk).forces)
-            .collect();
-        let mut acceleration: Vec<f64> = all
-            .iter()
-            .enumerate()
-            .flat_map(|(i, force)| std::array::from_fn::<f64, 3, _>(|c| force[c] / self.mass_of(i) + gravity[c]))
-            .collect();
+        let slack = is_slack(self, &state);
+        let mut acceleration = vec![[0.0; 3]; self.n_particles()];
+        acceleration.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, acceleration)| {
+            let forces = pull(self, &springs, &state, slack, chunk).forces;
+            for (at, (to, force)) in acceleration.iter_mut().zip(forces).enumerate() {
+                let mass = self.mass_of(chunk * CHUNK + at);
+                *to = std::array::from_fn(|c| force[c] / mass + gravity[c]);
+            }
+        });
+        let acceleration = acceleration.as_flattened_mut();
         for force in &self.forces {
             let dof = force.dof as usize;
             acceleration[dof] += force.value * signals[force.signal as usize] / self.mass_of(dof / 3);
         }
-        for (dof, du) in state.increment.iter_mut().enumerate() {
-            *du -= 0.5 * dt * dt * (acceleration[dof] - rate * velocity[dof]);
-        }
+        state.increment.par_iter_mut().zip(&*acceleration).zip(velocity).for_each(|((du, a), v)| {
+            *du -= 0.5 * dt * dt * (a - rate * v);
+        });
         drive(&mut state.increment);
         // What the first step will count of the time before t = 0, in which supports move as after it.
         let after: Vec<f64> = signals.iter().zip(before).map(|(now, before)| 2.0 * now - before).collect();

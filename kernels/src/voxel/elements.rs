@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::bricks::{ALL_SLOTS, for_each_slot};
 use super::lists::Lists;
-use super::number::Shared;
+use crate::shared::Shared;
 
 /// Elements of one level, in the Morton order of their cells.
 #[derive(Debug, Clone, Default)]

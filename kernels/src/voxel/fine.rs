@@ -3,9 +3,10 @@
 use rayon::prelude::*;
 
 use super::multigrid::{Coarse, Smoother, StepVectors};
-use super::number::{Shared, from_half};
+use super::number::from_half;
 use super::product::{Product, Scratch};
 use super::share::Share;
+use crate::shared::Shared;
 use crate::simd::Real;
 
 /// The finest level of the preconditioner.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
-use super::number::Shared;
+use crate::shared::Shared;
 
 /// A list of numbers for each index.
 #[derive(Debug, Clone, Default)]

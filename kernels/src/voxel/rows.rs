@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::bricks::{ALL_SLOTS, SLOTS, for_each_slot};
 use super::elements::Elements;
-use super::number::Shared;
+use crate::shared::Shared;
 use crate::simd::{Level, Real, same_numbers, same_numbers_mut, same_value, same_value_mut};
 
 /// Values of a plane of 9 × 9 nodes: component, y, x; the rest of a row is not used.

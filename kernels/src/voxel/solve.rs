@@ -11,11 +11,12 @@ use super::cube::Cube;
 use super::fine::Fine;
 use super::iteration::{Solution, SolverSettings, Steps, iterate};
 use super::multigrid::{Coarse, CycleSettings, FACTORISED, Host, Smoother};
-use super::number::{Shared, from_half, to_half};
+use super::number::{from_half, to_half};
 use super::problem::{FixedDof, NodalForce, StaticProblem, Stopping, Voxels};
 use super::product::{Grid, Product};
 use super::share::{RankShares, Share, bytes_of};
 use crate::ranks::{Ranks, Reader};
+use crate::shared::Shared;
 use crate::simd::Real;
 
 /// A voxel mesh with its preconditioner, for one or several load cases that fix the same degrees of freedom.

@@ -1,12 +1,15 @@
 //! Implicit addressing: rows of a grid, several places of a row at once, neighbours at fixed distances in memory.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pogo_formats::spring::{DIRECTION_BITS, DIRECTIONS, N_DIRECTIONS, opposite};
+use rayon::prelude::*;
 
 use super::lattice::Lattice;
 use super::pull::{Stretched, difference};
 use super::{Arrays, Layout, StepFactors, Task};
+use crate::shared::Shared;
 use crate::simd::{InstructionSet, Kernel, Lanes, Level, Real};
 use crate::spring::law::Constants;
 use crate::spring::{SpringError, SpringProblem};
@@ -51,6 +54,9 @@ impl<T: Real> Grid<T> {
         if size.iter().product::<usize>() != grid.mask.len() {
             return Err(SpringError::Mesh { what: "the grid and its masks have different sizes" });
         }
+        if !are_distinct(grid.place, grid.mask.len()) {
+            return Err(SpringError::Mesh { what: "two particles have one place of the grid" });
+        }
         let row = (size[0] + 1).next_multiple_of(lanes);
         let plane = row * size[1];
         let pad = (plane + (1 + beyond) * row + 1).next_multiple_of(lanes);
@@ -59,18 +65,24 @@ impl<T: Real> Grid<T> {
             let (x, rest) = (place % size[0], place / size[0]);
             pad + x + row * (rest % size[1]) + plane * (rest / size[1])
         };
-        let place: Vec<u32> = grid.place.iter().map(|&place| at(place as usize) as u32).collect();
+        let place: Vec<u32> = grid.place.par_iter().map(|&place| at(place as usize) as u32).collect();
         let (mut mask, mut particle) = (vec![0; len], vec![u32::MAX; len]);
         let several = problem.groups.len() > 3;
         let mut material = vec![0; if several { len } else { 0 }];
-        for (i, &at) in place.iter().enumerate() {
-            // The material's bits are kept: they say that there is a particle.
-            mask[at as usize] = grid.mask[grid.place[i] as usize] & DIRECTION_BITS | ACTIVE;
-            particle[at as usize] = i as u32;
-            if several {
-                material[at as usize] = problem.mesh.material[i] as u8;
+        let (masks, particles, materials) =
+            (Shared::new(&mut mask), Shared::new(&mut particle), Shared::new(&mut material));
+        place.par_iter().enumerate().with_min_len(1 << 12).for_each(|(i, &at)| {
+            let at = at as usize..at as usize + 1;
+            // SAFETY: each particle has a place of its own, as was checked.
+            unsafe {
+                // The material's bits are kept: they say that there is a particle.
+                masks.part(at.clone())[0] = grid.mask[grid.place[i] as usize] & DIRECTION_BITS | ACTIVE;
+                particles.part(at.clone())[0] = i as u32;
+                if several {
+                    materials.part(at)[0] = problem.mesh.material[i] as u8;
+                }
             }
-        }
+        });
         let stride = DIRECTIONS.map(|step| {
             let [x, y, z] = step.map(|s| s as isize);
             x + y * row as isize + z * plane as isize
@@ -91,7 +103,8 @@ impl<T: Real> Grid<T> {
             place,
             particle,
         };
-        (0..len / lanes).for_each(|chunk| made.summarise(chunk));
+        let chunks = made.mask.par_chunks(lanes).zip(&mut made.any).zip(&mut made.all);
+        chunks.with_min_len(1 << 10).for_each(|((words, any), all)| (*any, *all) = any_and_all(words));
         if several {
             let (mask, stride) = (&made.mask, made.stride);
             let ends = |at: usize| {
@@ -106,9 +119,7 @@ impl<T: Real> Grid<T> {
 
     /// `any` and `all` of a chunk.
     fn summarise(&mut self, chunk: usize) {
-        let words = &self.mask[chunk * self.lanes..(chunk + 1) * self.lanes];
-        self.any[chunk] = words.iter().fold(0, |any, word| any | word);
-        self.all[chunk] = words.iter().fold(u32::MAX, |all, word| all & word);
+        (self.any[chunk], self.all[chunk]) = any_and_all(&self.mask[chunk * self.lanes..(chunk + 1) * self.lanes]);
     }
 
     /// The constants of the lanes of a chunk of several materials.
@@ -130,6 +141,20 @@ impl<T: Real> Grid<T> {
         });
         DIRECTIONS.iter().position(|step| (0..3).all(|c| b[c] - a[c] == step[c]))
     }
+}
+
+/// Whether no place of `n` is there twice.
+fn are_distinct(places: &[u32], n: usize) -> bool {
+    let taken: Vec<AtomicU64> = (0..n.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+    places.par_iter().with_min_len(1 << 12).all(|&place| {
+        let bit = 1 << (place % 64);
+        taken[place as usize / 64].fetch_or(bit, Relaxed) & bit == 0
+    })
+}
+
+/// Bits of any and of all words.
+fn any_and_all(words: &[u32]) -> (u32, u32) {
+    words.iter().fold((0, u32::MAX), |(any, all), word| (any | word, all & word))
 }
 
 /// BΔt²/m: one where the mass is uniform, else one for each of `len` places.

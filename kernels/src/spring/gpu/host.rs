@@ -1,6 +1,9 @@
 //! The tables of the CPU: the host keeps them, and tells the device what events change.
 
+use rayon::prelude::*;
+
 use super::layout::{EDIT_GLOBAL, EDIT_LOCAL, EDIT_MASK, Edit, TILE};
+use crate::shared::Shared;
 use crate::simd::{Index, Real};
 use crate::spring::cpu::Layout;
 use crate::spring::cpu::grid::Grid;
@@ -68,11 +71,14 @@ impl<T: Real> Host<T> {
     }
 
     /// (n, 3) as the device has it.
-    pub fn scatter(&self, n_dofs: usize, arrays: ArrayLayout, value: impl Fn(usize) -> f64) -> Vec<T> {
+    pub fn scatter(&self, n_dofs: usize, arrays: ArrayLayout, value: impl Fn(usize) -> f64 + Sync) -> Vec<T> {
         let mut out = vec![T::default(); self.len() * if arrays.wide { 4 } else { 3 }];
-        for dof in 0..n_dofs {
-            out[self.index(dof, arrays)] = T::from_f64(value(dof) / arrays.unit);
-        }
+        let shared = Shared::new(&mut out);
+        (0..n_dofs).into_par_iter().with_min_len(1 << 12).for_each(|dof| {
+            let at = self.index(dof, arrays);
+            // SAFETY: each degree of freedom has a place of its own.
+            unsafe { shared.part(at..at + 1)[0] = T::from_f64(value(dof) / arrays.unit) };
+        });
         out
     }
 

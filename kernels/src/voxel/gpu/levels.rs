@@ -8,10 +8,10 @@ use rayon::prelude::*;
 
 use super::super::Moduli;
 use super::super::multigrid::{Coarse, Factor, First, Level, Operator, PLACES, Packed, exponent, rounded, transposed};
-use super::super::number::Shared;
 use super::layout::*;
 use crate::device::layout::{In, Out, Pointer};
 use crate::device::{Arena, DeviceError, Plain};
+use crate::shared::Shared;
 
 /// Nodes of an assembled level, at most.
 const COLUMNS: usize = 1 << COLUMN_BITS;

@@ -8,9 +8,9 @@ use rayon::prelude::*;
 
 use super::super::Moduli;
 use super::super::bricks::{ALL_SLOTS, SLOTS, for_each_slot};
-use super::super::number::Shared;
 use super::layout::*;
 use crate::device::Plain as _;
+use crate::shared::Shared;
 
 /// Columns of nodes along an edge of a tile.
 pub(super) const TILE: usize = 15;

@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
+use crate::shared::Shared;
 use crate::voxel::elements::{Batches, Elements};
 use crate::voxel::lists::Lists;
-use crate::voxel::number::Shared;
 
 /// The upper triangle of a symmetric matrix of 3 × 3 blocks, row by row, the block of the diagonal first.
 #[derive(Debug, Clone, Default)]

@@ -7,11 +7,12 @@ use rayon::prelude::*;
 use super::cell::{Cell, add_child};
 use super::split::Coarsening;
 use super::transfer::{PLACES, place_of};
+use crate::shared::Shared;
 use crate::simd::{InstructionSet, Kernel, Lanes, Level, Real};
 use crate::voxel::cube::Cube;
 use crate::voxel::elements::{Batches, Elements};
 use crate::voxel::forces::{Cubes, amplitudes, k, one, three, two};
-use crate::voxel::number::{self, Eight, Shared};
+use crate::voxel::number::{self, Eight};
 use crate::voxel::share::Contributors;
 
 /// E h of fine elements.

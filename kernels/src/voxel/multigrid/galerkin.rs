@@ -7,10 +7,10 @@ use super::cell::add_child;
 use super::first::{First, Stiffness};
 use super::split::Coarsening;
 use super::transfer::{PLACES, Transfer};
+use crate::shared::Shared;
 use crate::simd::Real;
 use crate::voxel::elements::{Batches, Elements};
 use crate::voxel::lists::Lists;
-use crate::voxel::number::Shared;
 
 /// Coarse nodes on which a finer node depends, with one weight for all.
 #[derive(Clone, Copy, Default)]

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use super::blocks::{Blocks, transposed};
 use super::round::{exponent, rounded};
+use crate::shared::Shared;
 use crate::simd::{InstructionSet, Kernel, Level, Real, same_numbers, same_numbers_mut};
-use crate::voxel::number::Shared;
 use crate::voxel::share::{clear_nodes, sorted};
 use crate::voxel::vectors::zero;
 

@@ -12,9 +12,9 @@ use super::settings::{CycleKind, CycleSettings};
 use super::smoother::{Smoother, StepVectors};
 use super::transfer::Transfer;
 use crate::ranks::{Ranks, Reader};
+use crate::shared::Shared;
 use crate::simd::Real;
 use crate::voxel::elements::{Batches, Elements};
-use crate::voxel::number::Shared;
 use crate::voxel::share::{Contributors, Halo, Share, bytes_of, sorted};
 
 /// The matrix of a coarse level.

@@ -5,9 +5,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::blocks::{Blocks, transposed};
+use crate::shared::Shared;
 use crate::simd::{InstructionSet, Kernel, Level, Real};
 use crate::voxel::lists::starts;
-use crate::voxel::number::Shared;
 
 /// A matrix of 3 × 3 blocks, of both triangles.
 #[derive(Debug, Clone, Default)]

@@ -12,10 +12,10 @@ use pogo_formats::voxel::{morton_code, morton_position};
 use rayon::prelude::*;
 
 use super::transfer::{PLACES, Transfer, place_of};
+use crate::shared::Shared;
 use crate::union::Union;
 use crate::voxel::elements::Elements;
 use crate::voxel::lists::{Lists, starts};
-use crate::voxel::number::Shared;
 
 /// Elements or corners that a thread takes at a time.
 const PART: usize = 1 << 14;

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use crate::shared::Shared;
 use crate::simd::Real;
-use crate::voxel::number::Shared;
 use crate::voxel::share::Contributors;
 
 /// Consecutive coarse elements that a thread takes at a time.

@@ -5,10 +5,10 @@ use std::fmt::Debug;
 use rayon::prelude::*;
 
 use super::scratch::{Scratch, numbers};
+use crate::shared::Shared;
 use crate::simd::{Level, Real};
 use crate::voxel::elements::{Batches, Elements};
 use crate::voxel::forces::Cubes;
-use crate::voxel::number::Shared;
 
 /// Tables that give the nodes of elements, level by level, 0 the finest.
 pub trait NodeTables: Sync + Debug {

@@ -3,8 +3,8 @@
 use super::coarse::Between;
 use super::dense;
 use super::settings::{AveragedError, AveragedSettings};
+use crate::shared::Shared;
 use crate::simd::Real;
-use crate::voxel::number::Shared;
 use crate::voxel::vectors::{add, dot, for_parts};
 use crate::voxel::{FACTORISED, Product, Scratch};
 
