@@ -15,7 +15,9 @@ fn voxels() -> Option<PathBuf> {
 
 fn read(path: &Path, job: &str) -> Result<(VoxelGrid, Report), String> {
     let job = VoxelJob::parse(job, "job.toml", Path::new("")).map_err(|error| error.to_string())?;
-    job.image.voxel_grid(path, &job.law()).map_err(|error| error.to_string())
+    let (grid, report) = job.image.voxel_grid(path, &job.law()).map_err(|error| error.to_string())?;
+    assert!(report.warnings.is_empty(), "{}: {:?}", path.display(), report.warnings);
+    Ok((grid, report))
 }
 
 const SOLID: &str = "[material]\nlaw = \"threshold\"\nthreshold = 1\nyoung = 6829\npoisson = 0.3\n";

@@ -4,3 +4,4 @@ pub mod deck;
 pub mod image;
 mod labels;
 pub mod mesh;
+mod unpack;

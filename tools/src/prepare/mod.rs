@@ -95,7 +95,7 @@ pub fn check<P: Prepare>(request: &Request, options: &P::Options, progress: &dyn
     // What was found before an error is only half of what there is to say.
     let remarks = if read.is_ok() { work.remarks } else { Remarks::default() };
     let contents = P::contents(read.as_ref(), &remarks);
-    report::checked::<P>(request, contents, read.as_ref().err(), &remarks)
+    report::checked::<P>(request, contents, read.as_ref().err(), remarks)
 }
 
 /// A note on a model that asks for no output.

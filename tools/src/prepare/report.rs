@@ -20,8 +20,8 @@ pub struct Report {
     pub json: String,
     /// `file:line: error: …`.
     pub problems: Vec<String>,
-    /// Warnings, then notes.
-    pub remarks: Vec<String>,
+    /// Warnings and notes.
+    pub remarks: Remarks,
 }
 
 /// A block file that was written.
@@ -79,7 +79,13 @@ pub(super) fn made<P: Prepare>(request: &Request, made: Made, work: &mut Work) -
         summary.figure("timings", &timings::table());
     }
     summary.figure("version", &VERSION);
-    Report { ok: true, text: text + "\n", json: summary.json(), problems: Vec::new(), remarks: work.remarks.in_order() }
+    Report {
+        ok: true,
+        text: text + "\n",
+        json: summary.json(),
+        problems: Vec::new(),
+        remarks: std::mem::take(&mut work.remarks),
+    }
 }
 
 /// Reports what `--check` found: the contents of the input, and its problems.
@@ -87,7 +93,7 @@ pub(super) fn checked<P: Prepare>(
     request: &Request,
     contents: Listing,
     error: Option<&PrepareError>,
-    remarks: &Remarks,
+    remarks: Remarks,
 ) -> Report {
     let problems = error.map_or_else(Vec::new, |error| error.to_string().lines().map(str::to_owned).collect());
     let (path, ok) = (request.input.display().to_string(), error.is_none());
@@ -100,5 +106,5 @@ pub(super) fn checked<P: Prepare>(
     summary.figure("problems", &problems);
     summary.figure("notes", &remarks.notes);
     summary.figure("warnings", &remarks.warnings);
-    Report { ok, text, json: summary.json(), problems, remarks: remarks.in_order() }
+    Report { ok, text, json: summary.json(), problems, remarks }
 }

@@ -1,7 +1,7 @@
 //! What a preparation reports and finds on its way.
 
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use pogo_formats::job::Place;
@@ -39,6 +39,11 @@ impl Remarks {
     /// Adds a warning about a table of a job.
     pub fn warn(&mut self, place: &Place, text: impl Display) {
         self.warnings.push(format!("{place}: warning: {text}"));
+    }
+
+    /// Adds warnings about a file as a whole.
+    pub fn warn_of(&mut self, file: &Path, texts: impl IntoIterator<Item = String>) {
+        self.warnings.extend(texts.into_iter().map(|text| format!("{}: warning: {text}", file.display())));
     }
 
     /// Adds all of another list.

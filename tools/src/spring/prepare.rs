@@ -187,7 +187,8 @@ impl Found {
         work: &mut Work,
     ) -> Result<Self, PrepareError> {
         let law = job.voxel_law()?;
-        let (grid, report) = job.image.voxel_grid(&request.input, &law)?;
+        let (grid, mut report) = job.image.voxel_grid(&request.input, &law)?;
+        work.remarks.warn_of(&request.input, std::mem::take(&mut report.warnings));
         work.sources = files_of(&request.input)?;
         work.stage("mesh");
         let mesh = mesh_of_voxels(&grid, job, options.block_size())

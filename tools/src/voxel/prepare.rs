@@ -75,6 +75,7 @@ impl Prepare for Voxel {
         work.stage("read");
         let job = VoxelJob::read(&request.jobs)?;
         let (grid, mut report) = job.image.voxel_grid(&request.input, &job.law())?;
+        work.remarks.warn_of(&request.input, std::mem::take(&mut report.warnings));
         work.sources = files_of(&request.input)?;
 
         work.stage("mesh");
@@ -211,8 +212,20 @@ fn read_mask(path: &Path, options: &ImageOptions) -> Result<Mask, String> {
                 true => (fast * n_middle + middle) * size[0] + layer,
                 false => (layer * n_middle + middle) * n_fast + fast,
             };
-            values[index] = (slope * sample + intercept) as f32;
+            let value = slope * sample + intercept;
+            if !value.is_finite() {
+                let [i, j, k] = [0, 1, 2].map(|axis| index / size[..axis].iter().product::<usize>() % size[axis]);
+                return Err(format!(
+                    "{}: error: voxel ({i}, {j}, {k}) has the value {value}: mend the mask first",
+                    path.display()
+                ));
+            }
+            values[index] = value as f32;
         }
+    }
+    stack.finish().map_err(|error| error.to_string())?;
+    if let Some(warning) = stack.header().warnings.first() {
+        return Err(format!("{}: error: {warning}", path.display()));
     }
     Ok(Mask { size, values })
 }

@@ -288,3 +288,28 @@ fn stacks_from_elsewhere() {
         }
     }
 }
+
+#[test]
+fn what_is_left_over_of_a_stack_is_a_warning_that_quiet_shows() {
+    let folder = case();
+    let head =
+        "NDims = 3\nDimSize = 30 22 17\nElementType = MET_UCHAR\nElementSpacing = 1 1 1\nElementDataFile = s.raw\n";
+    let voxels = npy()[npy().len() - 30 * 22 * 17..].to_vec();
+    let make = |data: &[u8], options: &[&str]| {
+        fs::write(folder.path().join("s.mhd"), head).unwrap();
+        fs::write(folder.path().join("s.raw"), data).unwrap();
+        let output = pogo_block(folder.path(), &[&["s.mhd", "--job", "job.toml"], options].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), stderr)
+    };
+    assert_eq!(make(&voxels, &["-q"]), (Some(0), String::new(), String::new()));
+    let twice = [voxels.clone(), voxels.clone()].concat();
+    let warning = "s.mhd: warning: 11220 bytes follow the last of 30 × 22 × 17 voxels and are not read: are these the right \
+                   sizes?\n";
+    assert_eq!(make(&twice, &["-q"]), (Some(0), String::new(), warning.to_owned()));
+    let (_, summary, stderr) = make(&twice, &["--json", "-q"]);
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!((&summary["warnings"][0], stderr.as_str()), (&warning.trim_end().into(), warning));
+    let (code, _, stderr) = make(&voxels[..5610], &["-q"]);
+    assert!(code == Some(1) && stderr.contains("claims 11220 bytes of voxels, the file holds 5610"), "{stderr}");
+}

@@ -39,8 +39,9 @@ impl Source {
             return Err(std::io::Error::other("this is a folder"));
         }
         let bytes = if data.is_file() && data.len() >= MAPPED_FROM {
-            // SAFETY: the map is only read. Another process that changes the file meanwhile changes the text we parse,
-            // and every byte is checked as it is parsed; one that shortens it stops us with SIGBUS, as for any mapped file.
+            // SAFETY: a map must not change while slices of it are used. This process only reads the file. That no other
+            // process changes it in place while it is read cannot be enforced; SECURITY.md asks it of the user. (One that
+            // shortens it stops us with SIGBUS, as for any mapped file.)
             Bytes::Mapped(unsafe { Mmap::map(&file)? })
         } else {
             let mut owned = Vec::new();

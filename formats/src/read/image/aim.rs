@@ -119,7 +119,7 @@ pub(super) fn open(path: &Path, mut file: File) -> Result<Opened, Problem> {
         *n = inner.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
     }
     let mut header = Header::new(Format::Aim, size, sample);
-    let (layer_bytes, bytes) = header.bytes()?;
+    let (_, bytes) = header.bytes()?;
     header.set_edges(&s.spacing);
     if header.spacing.is_some() {
         header.origin = Some([0, 1, 2].map(|i| (s.position[i] + border[i]) as f64 * s.spacing[i]));
@@ -138,7 +138,14 @@ pub(super) fn open(path: &Path, mut file: File) -> Result<Opened, Problem> {
         return Ok(Opened::new(header, encoding, source));
     }
     if !is_runs {
-        return Opened::flat(header, encoding, file, s.voxels.0);
+        if s.voxels.1 != bytes {
+            header.warnings.push(format!(
+                "the header says that the voxels take {} bytes, but by their sizes they take {bytes}",
+                s.voxels.1
+            ));
+        }
+        // Other data may follow the voxels.
+        return Opened::flat_before(header, encoding, file, s.voxels.0, u64::MAX);
     }
     if bytes > s.voxels.1.saturating_mul(255) {
         let packed = s.voxels.1;
@@ -147,7 +154,8 @@ pub(super) fn open(path: &Path, mut file: File) -> Result<Opened, Problem> {
     }
     let Structure { kind, version_3, voxels, .. } = s;
     let runs = reopen(path.to_owned(), voxels, move |packed| Runs::new(packed, kind == RUNS_OF_TWO, version_3));
-    Ok(Opened::new(header, encoding, Stream::new(runs, 0, layer_bytes)))
+    let stream = Stream::new(&header, runs, 0)?;
+    Ok(Opened::new(header, encoding, stream))
 }
 
 /// Looks for the calibration in the processing log.

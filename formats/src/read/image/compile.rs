@@ -53,10 +53,11 @@ impl<'a> Rule<'a> {
         Ok(rule)
     }
 
-    /// Class of a stored value by a law that is a table: 0 is void, [`BAD`] a label that is not listed, or NaN.
+    /// Class of a stored value by a law that is a table: 0 is void, [`BAD`] a label that is not
+    /// listed, or a value that is infinite or no number.
     pub(super) fn class(&self, stored: f64) -> u16 {
         let q = self.slope * stored + self.intercept;
-        if q.is_nan() {
+        if !q.is_finite() {
             return BAD;
         }
         match self.law {
@@ -95,7 +96,7 @@ impl<'a> Rule<'a> {
     pub(super) fn complain(&self, stored: f64) -> String {
         let q = self.slope * stored + self.intercept;
         match self.law {
-            _ if stored.is_nan() => "has the value NaN: mend the image first".to_owned(),
+            _ if !q.is_finite() => format!("has the value {q}: mend the image first"),
             Law::Labels { .. } => {
                 format!("has label {q}, which `labels` does not list: list it, or set other = \"void\"")
             }

@@ -228,7 +228,18 @@ impl<'a> Conversion<'a> {
     ) -> Result<Option<[f64; 2]>, ImageError> {
         let [nx, ny, _] = self.plan.out;
         let mut all = Seen::NOTHING;
+        let not_finite = |([i, j, k], value): ([usize; 3], f64)| {
+            (
+                i,
+                j,
+                k,
+                format!("of the stack has the value {value}: mend the image first, since no modulus follows from it"),
+            )
+        };
         for_each_slab(stack, self.plan, |window, layers| {
+            if let Some(found) = self.plan.not_finite(window) {
+                return Err(not_finite(found));
+            }
             let slab = &mut out[layers.start * nx * ny..layers.end * nx * ny];
             let seen = slab
                 .par_chunks_mut(nx)

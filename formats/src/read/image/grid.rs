@@ -61,6 +61,8 @@ pub fn voxel_grid(path: &Path, options: &ImageOptions, law: &MaterialLaw) -> Res
     }
     let is_rounded = rounding.is_some();
     let (mut moduli, stored) = Conversion::new(&plan, &rule, rounding).run(&mut stack)?;
+    // What a crop leaves out is read, too: a checksum stands behind the last voxel.
+    stack.finish()?;
     if header.reversed {
         moduli = transpose(moduli, plan.out).map_err(|message| stack.error(message))?;
     }
@@ -99,6 +101,7 @@ pub fn voxel_grid(path: &Path, options: &ImageOptions, law: &MaterialLaw) -> Res
         dropped,
         filled,
         notes,
+        warnings: stack.header().warnings.clone(),
     };
     Ok((grid, report))
 }

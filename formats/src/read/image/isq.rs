@@ -41,7 +41,8 @@ pub(super) fn open(mut file: File) -> Result<Opened, Problem> {
         .map_err(|error| format!("cannot read the header: {error}"))?;
     header.calibration = calibration(&rest).unwrap_or_default();
     header.calibration.mu_scaling = Some(f64::from(int(&start, 88))).filter(|&scaling| scaling > 0.0);
-    Opened::flat(header, Encoding::Little, file, offset)
+    // The last block is filled up.
+    Opened::flat_before(header, Encoding::Little, file, offset, BLOCK as u64 - 1)
 }
 
 /// The calibration block of the extended header, which starts with a list of up to four blocks, their names and lengths,

@@ -1,15 +1,15 @@
-//! MetaImage: `.mha` (one file) and `.mhd` (header beside a raw or zlib file).
+//! MetaImage: `.mha` (one file) and `.mhd` (header beside a raw or zlib file, or beside several raw ones).
 
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use flate2::bufread::ZlibDecoder;
-
+use super::pieces::{self, Pieces};
 use super::sample::{Endian, SampleType};
 use super::source::reopen;
 use super::text::{self, Fields};
 use super::{Format, Header, Opened, Problem};
+use crate::read::unpack::Unzlib;
 
 /// There is no magic number: the name, or a first line that only a MetaImage has, must do.
 pub(super) fn is_metaimage(start: &[u8], extension: &str) -> bool {
@@ -49,6 +49,15 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         header.notes.push("the header's ElementToIntensityFunction is not applied to the values, as in ITK".to_owned());
     }
     let (line, name) = fields.needed("ElementDataFile")?;
+    let skip = fields.integer(&["HeaderSize"])?;
+    let endian = if big { Endian::Big } else { Endian::Little };
+    if let Some(files) = pieces::named(path, (line, name), header_bytes, header.file_size()[2])? {
+        if flag("CompressedData") {
+            return Err(Problem::at(line, "several packed data files are not read: write them without compression"));
+        }
+        let source = Pieces::new(&header, files, skip).map_err(|message| Problem::at(line, message))?;
+        return Ok(Opened::new(header, endian, source));
+    }
     let (data, start) = match name {
         "LOCAL" | "Local" | "local" => (path.to_owned(), header_bytes),
         _ => (text::beside(path, (line, name))?, 0),
@@ -56,15 +65,13 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     let file =
         File::open(&data).map_err(|error| Problem::at(line, format!("cannot open {}: {error}", data.display())))?;
     let length = file.metadata().map_err(open)?.len();
-    let skip = fields.integer(&["HeaderSize"])?;
-    let endian = if big { Endian::Big } else { Endian::Little };
     if flag("CompressedData") {
         let skip = u64::try_from(skip).map_err(|_| "HeaderSize = -1 is only for data that are not packed")?;
         let stretch = (start + skip, u64::MAX);
-        let reopen = reopen(data, stretch, |packed| Ok(ZlibDecoder::new(packed)));
+        let reopen = reopen(data, stretch, |packed| Ok(Unzlib::new(packed)));
         return Opened::deflated(header, endian, reopen, length.saturating_sub(stretch.0), 0);
     }
-    let offset = text::raw_offset("HeaderSize", skip, start, length, &header)?;
+    let offset = text::raw_offset("HeaderSize", skip, start, length, header.bytes()?.1)?;
     Opened::flat(header, endian, file, offset)
 }
 

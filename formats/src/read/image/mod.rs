@@ -23,6 +23,7 @@ mod nrrd;
 mod options;
 mod palette;
 mod parosol;
+mod pieces;
 mod plan;
 mod png;
 mod raw;
@@ -168,6 +169,8 @@ pub struct Header {
     pub reversed: bool,
     /// What a user should know about how the file was read.
     pub notes: Vec<String>,
+    /// What is probably a mistake in the file, or in its description. [`Stack::finish`] adds to it.
+    pub warnings: Vec<String>,
 }
 
 impl Header {
@@ -182,6 +185,7 @@ impl Header {
             calibration: ScancoCalibration::default(),
             reversed: false,
             notes: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -277,6 +281,25 @@ impl Stack {
         Ok(())
     }
 
+    /// Reads what is left of a packed file, so that its checksums are compared, and adds a warning to the header where bytes
+    /// are left over behind the last voxel. Reading the last layer compares the checksums, too.
+    ///
+    /// # Errors
+    /// [`ImageError`] for a file that ends early or is damaged.
+    pub fn finish(&mut self) -> Result<(), ImageError> {
+        let rest = self.source.finish().map_err(|message| self.error(message))?;
+        if rest > 0 {
+            let [x, y, z] = self.header.size;
+            let warning = format!(
+                "{rest} bytes follow the last of {x} × {y} × {z} voxels and are not read: are these the right sizes?"
+            );
+            if !self.header.warnings.contains(&warning) {
+                self.header.warnings.push(warning);
+            }
+        }
+        Ok(())
+    }
+
     fn error(&self, message: impl Into<String>) -> ImageError {
         ImageError { file: self.file.clone(), line: 0, message: message.into() }
     }
@@ -294,9 +317,20 @@ impl Opened {
         Self { header, encoding: encoding.into(), source: Box::new(source) }
     }
 
-    /// A stack whose samples lie one after the other from byte `offset` of a file on.
+    /// A stack whose samples lie one after the other from byte `offset` of a file on, up to its end.
     fn flat(header: Header, encoding: impl Into<Encoding>, file: File, offset: u64) -> Result<Self, Problem> {
-        let source = Flat::new(&header, file, offset)?;
+        Self::flat_before(header, encoding, file, offset, 0)
+    }
+
+    /// The same where up to `tail` bytes of something else may follow.
+    fn flat_before(
+        header: Header,
+        encoding: impl Into<Encoding>,
+        file: File,
+        offset: u64,
+        tail: u64,
+    ) -> Result<Self, Problem> {
+        let source = Flat::new(&header, file, offset, tail)?;
         Ok(Self::new(header, encoding, source))
     }
 

@@ -4,11 +4,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use flate2::bufread::MultiGzDecoder;
-
 use super::sample::{Endian, SampleType};
 use super::source::{Reopen, reopen};
 use super::{Format, Header, Opened, Problem, text};
+use crate::read::unpack::Gunzip;
 
 /// The size that starts a header, and the byte order it is written in.
 fn kind(start: &[u8]) -> Option<(usize, bool)> {
@@ -158,7 +157,7 @@ fn place(h: &Numbers, pixdim: [f64; 4], unit: f64, header: &mut Header) -> Resul
 
 fn reader(path: PathBuf, is_packed: bool) -> Reopen {
     let whole = (0, u64::MAX);
-    if is_packed { reopen(path, whole, |packed| Ok(MultiGzDecoder::new(packed))) } else { reopen(path, whole, Ok) }
+    if is_packed { reopen(path, whole, |packed| Ok(Gunzip::new(packed))) } else { reopen(path, whole, Ok) }
 }
 
 /// `bone.img` of `bone.hdr`.

@@ -4,12 +4,11 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
-
 use super::sample::Endian;
 use super::source::reopen;
 use super::text::{self, Fields};
 use super::{Format, Header, Opened, Problem};
+use crate::read::unpack::Gunzip;
 use crate::words::Choice;
 
 /// Opens an NRRD file, or the header of one.
@@ -51,11 +50,11 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     start += skipped.ok_or("\"line skip\" is more than the data file has lines")?;
     let byte_skip = fields.integer(&["byte skip", "byteskip"])?;
     if is_raw {
-        let offset = text::raw_offset("byte skip", byte_skip, start, length, &header)?;
+        let offset = text::raw_offset("byte skip", byte_skip, start, length, header.bytes()?.1)?;
         return Opened::flat(header, endian, file, offset);
     }
     let skip = u64::try_from(byte_skip).map_err(|_| "\"byte skip: -1\" is only for raw encoding")?;
-    let reopen = reopen(data, (start, u64::MAX), |packed| Ok(MultiGzDecoder::new(packed)));
+    let reopen = reopen(data, (start, u64::MAX), |packed| Ok(Gunzip::new(packed)));
     Opened::deflated(header, endian, reopen, length.saturating_sub(start), skip)
 }
 

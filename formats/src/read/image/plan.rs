@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::sample::SampleType;
 use super::{Header, ImageError, Stack};
 
@@ -176,6 +178,24 @@ impl Plan {
         let row = (k - window.first) * self.layer[1] + self.start[1] + j;
         let start = (row * self.layer[0] + self.start[0]) * bytes;
         &window.bytes[start..start + self.kept[0] * bytes]
+    }
+
+    /// The first kept voxel of a window whose value is infinite or no number: its indices in the stack, by the axes of the
+    /// file, and the value.
+    pub(super) fn not_finite(&self, window: &Window) -> Option<([usize; 3], f64)> {
+        if !self.sample.is_float() {
+            return None;
+        }
+        let n_layers = window.bytes.len() / self.layer_bytes();
+        let find = |k: usize| {
+            let mut values = vec![0.0; self.kept[0]];
+            (0..self.kept[1]).find_map(|j| {
+                self.sample.decode(self.row(window, j, k), &mut values);
+                let i = values.iter().position(|value| !value.is_finite())?;
+                Some(([self.start[0] + i, self.start[1] + j, self.start[2] + k], values[i]))
+            })
+        };
+        (window.first..window.first + n_layers).into_par_iter().find_map_first(find)
     }
 
     /// Values of row (j, k) of the model, for every way of sampling but by majority (which has classes, not values).

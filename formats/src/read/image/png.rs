@@ -22,6 +22,7 @@ fn reader(file: &File) -> Result<Reader<BufReader<&File>>, String> {
     // Pictures are held to the length of their file; this is for what stands beside them.
     let mut decoder = Decoder::new_with_limits(BufReader::new(file), Limits { bytes: 64 << 20 });
     decoder.set_transformations(Transformations::IDENTITY);
+    decoder.ignore_checksums(false);
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
     decoder.read_info().map_err(|error| format!("cannot read this PNG file: {error}"))
@@ -99,6 +100,8 @@ impl Png {
                 }
             }
         }
+        // The last checksum stands behind the pixels.
+        reader.finish().map_err(damaged)?;
         Encoding::Big.to_little(self.bytes, out);
         Ok(())
     }

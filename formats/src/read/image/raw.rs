@@ -33,11 +33,5 @@ pub(super) fn open(path: &Path, raw: &RawImage, unit: LengthUnit) -> Result<Open
     let file = File::open(path).map_err(|error| format!("cannot open this stack: {error}"))?;
     let mut header = Header::new(Format::Raw, raw.shape, raw.sample.0);
     header.spacing = raw.spacing.map(|spacing| spacing.edges().map(|edge| edge / unit.per_millimetre()));
-    let length = file.metadata().map_err(|error| format!("cannot read this stack: {error}"))?.len();
-    let (_, bytes) = header.bytes()?;
-    if raw.header_bytes.saturating_add(bytes) < length {
-        let rest = length - raw.header_bytes - bytes;
-        header.notes.push(format!("{rest} bytes after the last voxel are not read: is the shape right?"));
-    }
     Opened::flat(header, raw.endian.0, file, raw.header_bytes)
 }

@@ -42,6 +42,9 @@ pub struct Report {
     pub filled: Option<Filled>,
     /// What else is worth knowing.
     pub notes: Vec<String>,
+    /// What is probably a mistake in the stack or its description; reported with the warnings about other inputs.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
 }
 
 /// A class of voxels.

@@ -218,4 +218,4 @@ fn gap(a: &str, b: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

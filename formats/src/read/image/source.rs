@@ -12,6 +12,12 @@ use super::sample::Endian;
 pub(super) trait Source: Send {
     /// Fills `out`, a whole number of layers, with layers from `first` on, as they are stored.
     fn read(&mut self, first: usize, out: &mut [u8]) -> Result<(), String>;
+
+    /// Reads what is left of packed voxels, so that every checksum is compared. Gives the number of bytes behind the last
+    /// voxel that belong to no voxel, and should not be there.
+    fn finish(&mut self) -> Result<u64, String> {
+        Ok(0)
+    }
 }
 
 /// How a sample's bytes are stored.
@@ -75,33 +81,41 @@ pub(super) struct Flat {
     file: File,
     offset: u64,
     layer_bytes: u64,
+    /// Bytes behind the last voxel that should not be there.
+    rest: u64,
 }
 
 impl Flat {
-    /// Checks that the file holds all voxels of a header from `offset` on.
-    pub(super) fn new(header: &Header, file: File, offset: u64) -> Result<Self, String> {
+    /// Checks that the file holds all voxels of a header from `offset` on. `tail` bytes may follow them.
+    pub(super) fn new(header: &Header, file: File, offset: u64, tail: u64) -> Result<Self, String> {
         let (layer_bytes, bytes) = header.bytes()?;
-        expect_bytes(&file, offset, bytes)?;
-        Ok(Self { file, offset, layer_bytes: layer_bytes as u64 })
+        let rest = expect_bytes(&file, offset, bytes)?;
+        Ok(Self { file, offset, layer_bytes: layer_bytes as u64, rest: if rest > tail { rest } else { 0 } })
     }
 }
 
-/// Checks that a file holds so many bytes of voxels from `offset` on.
-pub(super) fn expect_bytes(file: &File, offset: u64, bytes: u64) -> Result<(), String> {
+/// Checks that a file holds so many bytes of voxels from `offset` on. Gives the number of bytes behind them.
+pub(super) fn expect_bytes(file: &File, offset: u64, bytes: u64) -> Result<u64, String> {
     let length = file.metadata().map_err(|error| format!("cannot read this stack: {error}"))?.len();
     if offset.checked_add(bytes).is_none_or(|end| end > length) {
-        let held = length.saturating_sub(offset);
-        return Err(format!(
-            "the header claims {bytes} bytes of voxels, the file holds {held}: it is cut short, or damaged"
-        ));
+        return Err(too_short(bytes, length.saturating_sub(offset)));
     }
-    Ok(())
+    Ok(length - offset - bytes)
+}
+
+/// The error for a file that holds fewer bytes of voxels than it should.
+pub(super) fn too_short(bytes: u64, held: u64) -> String {
+    format!("the header claims {bytes} bytes of voxels, the file holds {held}: it is cut short, or damaged")
 }
 
 impl Source for Flat {
     fn read(&mut self, first: usize, out: &mut [u8]) -> Result<(), String> {
         let start = self.offset + first as u64 * self.layer_bytes;
         self.file.read_exact_at(out, start).map_err(|error| format!("cannot read layer {first}: {error}"))
+    }
+
+    fn finish(&mut self) -> Result<u64, String> {
+        Ok(self.rest)
     }
 }
 
@@ -132,30 +146,41 @@ pub(super) struct Stream {
     offset: u64,
     position: u64,
     layer_bytes: u64,
+    /// Bytes of the stream up to the end of the last sample.
+    end: u64,
+    /// Bytes behind that, once the stream has been read to its end.
+    rest: Option<u64>,
 }
 
 /// Bytes that a byte of deflate can become at most.
 pub(super) const DEFLATE_RATIO: u64 = 1032;
 
+/// Bytes behind the last voxel that are unpacked beyond as many again as the voxels have. More than that is no mistake in a
+/// size but a file that is made to cost time.
+const MOST_REST: u64 = 64 << 20;
+
 impl Stream {
     /// `packed` is the number of bytes that the stream is unpacked from: a claim that no stream of that length can fulfil is
     /// refused.
     pub(super) fn deflated(header: &Header, reopen: Reopen, packed: u64, offset: u64) -> Result<Self, String> {
-        let (layer_bytes, bytes) = header.bytes()?;
+        let (_, bytes) = header.bytes()?;
         if bytes > packed.saturating_mul(DEFLATE_RATIO) {
             return Err(format!(
                 "the header claims {bytes} bytes of voxels, more than {packed} packed bytes can hold: it is cut short, or damaged"
             ));
         }
-        Ok(Self::new(reopen, offset, layer_bytes))
+        Self::new(header, reopen, offset)
     }
 
-    pub(super) fn new(reopen: Reopen, offset: u64, layer_bytes: usize) -> Self {
-        Self { reopen, stream: None, offset, position: 0, layer_bytes: layer_bytes as u64 }
+    /// The voxels of a header from byte `offset` of a stream on.
+    pub(super) fn new(header: &Header, reopen: Reopen, offset: u64) -> Result<Self, String> {
+        let (layer_bytes, bytes) = header.bytes()?;
+        let end = offset.checked_add(bytes).ok_or("the header puts the voxels beyond the end of any file")?;
+        Ok(Self { reopen, stream: None, offset, position: 0, layer_bytes: layer_bytes as u64, end, rest: None })
     }
 
-    fn advance(&mut self, first: usize, out: &mut [u8]) -> io::Result<()> {
-        let start = self.offset + first as u64 * self.layer_bytes;
+    /// Reads on from byte `start` of the stream; begins again where that lies behind.
+    fn advance(&mut self, start: u64, out: &mut [u8]) -> io::Result<()> {
         let mut stream = match self.stream.take() {
             Some(stream) if self.position <= start => stream,
             _ => {
@@ -172,16 +197,46 @@ impl Stream {
         self.stream = Some(stream);
         Ok(())
     }
+
+    /// Reads the stream from the end of the last sample to its own end, which compares checksums.
+    fn drain(&mut self) -> io::Result<u64> {
+        self.advance(self.end, &mut [])?;
+        let most = (self.end - self.offset).saturating_add(MOST_REST);
+        let Some(stream) = &mut self.stream else { return Ok(0) };
+        let rest = io::copy(&mut stream.take(most + 1), &mut io::sink())?;
+        self.position += rest;
+        if rest > most {
+            let message = format!("more than {most} bytes follow the last voxel: the header's sizes are wrong");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(rest)
+    }
 }
 
 impl Source for Stream {
     fn read(&mut self, first: usize, out: &mut [u8]) -> Result<(), String> {
-        self.advance(first, out).map_err(|error| match error.kind() {
+        self.advance(self.offset + first as u64 * self.layer_bytes, out).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => {
                 format!("the packed voxels end within layer {first} or the next: the file is cut short, or damaged")
             }
             _ => format!("cannot unpack layer {first}: {error}"),
-        })
+        })?;
+        // Whoever reads the last layer must not go on with voxels whose checksum has not been compared.
+        if self.position == self.end { self.finish().map(|_| ()) } else { Ok(()) }
+    }
+
+    fn finish(&mut self) -> Result<u64, String> {
+        if let Some(rest) = self.rest {
+            return Ok(rest);
+        }
+        let rest = self.drain().map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                "the packed voxels end early, or without their checksum: the file is cut short, or damaged".to_owned()
+            }
+            _ => format!("cannot unpack the voxels to their end: {error}"),
+        })?;
+        self.rest = Some(rest);
+        Ok(rest)
     }
 }
 
@@ -203,12 +258,13 @@ mod tests {
     fn a_stream_goes_back_by_starting_again() {
         let data: Vec<u8> = (0..40).collect();
         let reopen: Reopen = Box::new(move || Ok(Box::new(io::Cursor::new(data.clone()))));
-        let mut stream = Stream::new(reopen, 4, 9);
+        let mut stream = Stream { reopen, stream: None, offset: 4, position: 0, layer_bytes: 9, end: 40, rest: None };
         let mut out = [0; 9];
         for layer in [2, 0, 1, 3] {
             stream.read(layer, &mut out).unwrap();
             assert_eq!(usize::from(out[0]), 4 + 9 * layer);
         }
+        assert_eq!(stream.finish(), Ok(0));
         assert!(stream.read(4, &mut out).unwrap_err().contains("end within layer 4"));
     }
 }

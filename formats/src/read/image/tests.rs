@@ -7,6 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod damage;
+
 /// 4 × 3 × 2 voxels of 16 bits: 100 x + 10 y + z.
 const SIZE: [usize; 3] = [4, 3, 2];
 
@@ -214,13 +216,17 @@ fn metaimage_local_detached_packed() {
         (local.replace("NDims = 3", "ElementNumberOfChannels = 3"), "3 numbers a voxel"),
         (local.replace("BinaryData = True", "BinaryData = False"), "voxels as text are not read"),
         (packed.replace("4 3 2", "4 3 200000"), "more than"),
-        (detached.replace("voxels.raw", "LIST"), "several data files"),
+        (detached.replace("voxels.raw", "LIST"), "0 data files are named for 2 layers"),
+        (detached.replace("voxels.raw", "LIST\nvoxels.raw\nabsent.raw"), "absent.raw: No such file"),
+        (packed.replace("LOCAL", "LIST\nvoxels.raw"), "several packed data files"),
         (
             format!("TransformMatrix = 1 0 0 0.5 0.866 0 0 0 1\n{local}"),
             "FILE:1: error: the header's axes are not at right",
         ),
     ] {
-        let error = opened(&folder.write("x.mha", &[text.as_bytes(), &samples(false)])).unwrap_err();
+        let is_listed = text.contains("= LIST");
+        let voxels = if is_listed { Vec::new() } else { samples(false) };
+        let error = opened(&folder.write("x.mha", &[text.as_bytes(), &voxels])).unwrap_err();
         assert!(error.contains(message), "{error}");
     }
 }
@@ -432,6 +438,7 @@ fn specimens() -> Vec<(&'static str, Vec<u8>)> {
         ("a.nrrd", [format!("{nrrd}raw\n\n").into_bytes(), samples(false)].concat()),
         ("b.nrrd", [format!("{nrrd}gzip\n\n").into_bytes(), gzip(&samples(false))].concat()),
         ("a.mha", [meta.as_bytes().to_vec(), samples(false)].concat()),
+        ("b.mha", [format!("CompressedData = True\n{meta}").into_bytes(), zlib(&samples(false))].concat()),
         ("a.nii", [nifti(1, false, 1.0), samples(false)].concat()),
         ("b.nii", [nifti(2, true, 1.0), samples(true)].concat()),
         ("c.nii.gz", gzip(&[nifti(1, false, 1.0), samples(false)].concat())),
@@ -456,7 +463,7 @@ proptest! {
     /// Headers that were tampered with give a stack or an error: no panic, no memory that the file cannot fill.
     #[test]
     fn tampering_is_survived(
-        which in 0usize..10, changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6), cut in prop::option::of(any::<prop::sample::Index>()),
+        which in 0usize..11, changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6), cut in prop::option::of(any::<prop::sample::Index>()),
     ) {
         let folder = Folder::new();
         let (name, mut bytes) = specimens().swap_remove(which);

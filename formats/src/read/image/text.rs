@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
+use super::Problem;
 use super::sample::SampleType;
-use super::{Header, Problem};
+use super::source::too_short;
 
 /// Most bytes of a text header.
 const LONGEST: u64 = 1 << 20;
@@ -102,12 +103,15 @@ pub(super) fn numbers<T: std::str::FromStr>(text: &str) -> Option<Vec<T>> {
     text.split_whitespace().map(|word| word.parse().ok()).collect()
 }
 
-/// Where samples that are not packed begin in a file of `length` bytes: `skip` bytes behind `start`, or, where `skip` is −1,
-/// so that the last sample ends the file.
-pub(super) fn raw_offset(key: &str, skip: i64, start: u64, length: u64, header: &Header) -> Result<u64, String> {
+/// Where the `bytes` bytes of samples that are not packed begin in a file of `length` bytes: `skip` bytes behind `start`, or,
+/// where `skip` is −1, so that the last sample ends the file.
+pub(super) fn raw_offset(key: &str, skip: i64, start: u64, length: u64, bytes: u64) -> Result<u64, String> {
     match u64::try_from(skip) {
         Ok(skip) => Ok(start.saturating_add(skip)),
-        Err(_) if skip == -1 => Ok(length.saturating_sub(header.bytes()?.1)),
+        Err(_) if skip == -1 => {
+            let offset = length.checked_sub(bytes).filter(|&offset| offset >= start);
+            offset.ok_or_else(|| too_short(bytes, length.saturating_sub(start)))
+        }
         Err(_) => Err(format!("\"{key}\" must be -1 or more")),
     }
 }
@@ -130,7 +134,7 @@ pub(super) const TURNED: &str =
 /// The data file that a header names, relative to the header.
 pub(super) fn beside(header: &Path, (line, name): (usize, &str)) -> Result<PathBuf, Problem> {
     if name.starts_with("LIST") || name.contains('%') {
-        let message = "a header with several data files is not read: write one file (NRRD: with `unu save`)";
+        let message = "an NRRD header with several data files is not read: write one file, with `unu save`";
         return Err(Problem::at(line, message));
     }
     Ok(header.parent().unwrap_or(Path::new("")).join(name))

@@ -54,7 +54,7 @@ pub struct Cli {
     pub json: bool,
     #[command(flatten)]
     pub timing: cli::TimingOption,
-    /// Print nothing but errors.
+    /// Print nothing but errors and warnings.
     #[arg(short, long)]
     pub quiet: bool,
     /// Number of threads [default: one a core].

@@ -32,9 +32,10 @@ fn prepare(cli: &Cli) -> anyhow::Result<bool> {
         false => physics.prepare(&request, options, &*reporter),
     })?;
     drop(reporter);
-    let remarks = report.remarks.iter().filter(|_| !cli.quiet);
+    // A warning is a likely mistake: whoever wants no progress and no figures still has to know of it.
+    let notes = report.remarks.notes.iter().filter(|_| !cli.quiet);
     let mut stderr = std::io::stderr().lock();
-    for message in report.problems.iter().chain(remarks) {
+    for message in report.problems.iter().chain(&report.remarks.warnings).chain(notes) {
         // A log that cannot be written is no reason to fail.
         let _ = writeln!(stderr, "{message}");
     }

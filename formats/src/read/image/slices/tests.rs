@@ -157,3 +157,12 @@ fn slices_that_are_not_alike_are_refused() {
     let dicom = [&[0; 128][..], b"DICM"].concat();
     assert!(error(&[("IM0001", dicom)]).contains("no slices (.tif, .tiff, .bmp, .png): DICOM is not read: convert"));
 }
+
+/// Small pictures, for the corpus of the fuzz target.
+pub(crate) fn specimens() -> Vec<(String, Vec<u8>)> {
+    let pictures = [("png-grey", GREY), ("png-colours", COLOURS), ("png-labels", LABELS), ("png-bits", BITS)];
+    let mut files: Vec<_> = pictures.iter().map(|(name, hex)| (name.to_string(), bytes(hex))).collect();
+    files.push(("bmp-bits".to_owned(), bytes(BITS_BMP)));
+    files.push(("bmp-grey".to_owned(), bmp(3, 2, 4, &greys([0, 8, 200]), &[0x01, 0x20, 9, 9, 0x22, 0x10, 0, 0])));
+    files
+}

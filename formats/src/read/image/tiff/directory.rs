@@ -103,8 +103,11 @@ impl<R: Read + Seek> Tiff<R> {
             return Err(format!("a TIFF directory claims {count} entries: this file is damaged"));
         }
         let bytes = self.read(at + head, count * size)?;
-        // Some writers leave the place of the next directory out after the last.
-        let next = self.read(at + head + count * size, tail).map_or(0, |next| self.integer(&next));
+        // Without it nobody knows whether pages follow.
+        let next = self.read(at + head + count * size, tail).map_err(|_| {
+            "the file ends within a TIFF directory, before the place of the next page: it is cut short, and pages may be missing"
+        })?;
+        let next = self.integer(&next);
         let entries = bytes
             .chunks_exact(size as usize)
             .map(|entry| {

@@ -112,12 +112,14 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     if metadata.stacks.len() > 1 && metadata.stacks.iter().any(|&n| n > 1) {
         return Err("this file holds several stacks: save one of them, in a file of its own".into());
     }
-    if let [n] = metadata.stacks[..]
+    if let Some(n) = metadata.stacks.first().copied().or((metadata.images > 0).then_some(metadata.images))
+        && metadata.stacks.len() < 2
         && n != pages.len()
         && !(pages.len() == 1 && metadata.images == n)
     {
         return Err(format!(
-            "the description of this file names {n} pages, but it has {}: save the stack alone, in one file",
+            "the description of this file names {n} pages, but it has {}: it is cut short, or a part of a stack; save the \
+             stack alone, in one file",
             pages.len()
         )
         .into());
@@ -149,7 +151,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         Some(offset) => {
             let file = File::open(path).map_err(|error| format!("cannot open this TIFF file: {error}"))?;
             let endian = if layout.is_big_endian { Endian::Big } else { Endian::Little };
-            Opened::flat(header, endian, file, offset)
+            Opened::flat_before(header, endian, file, offset, u64::MAX)
         }
         None if is_imagej => Err(format!(
             "this stack of {} slices has one directory and is packed: save it as a plain TIFF stack",
@@ -205,4 +207,4 @@ impl Source for PageSource {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -4,13 +4,14 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::fs::FileExt;
 
-use flate2::read::ZlibDecoder;
 use ruzstd::decoding::StreamingDecoder;
 use weezl::BitOrder;
+use xxhash_rust::xxh64::Xxh64;
 
 use super::directory::{Directory, Tiff, tag};
 use crate::read::image::sample::SampleType;
 use crate::read::image::source::{Encoding, unpack};
+use crate::read::unpack::unpack_zlib;
 
 /// How the bytes of a strip are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,11 +247,8 @@ impl Layout {
         let damaged = |error: &dyn std::fmt::Display| format!("{DAMAGED}: {error}");
         match self.packing {
             Packing::None => Ok(()),
-            Packing::Deflate => ZlibDecoder::new(packed).read_exact(out).map_err(|error| damaged(&error)),
-            Packing::Zstandard => {
-                let mut decoder = StreamingDecoder::new(packed).map_err(|error| damaged(&error))?;
-                decoder.read_exact(out).map_err(|error| damaged(&error))
-            }
+            Packing::Deflate => unpack_zlib(packed, out).map(|_| ()).map_err(|error| damaged(&error)),
+            Packing::Zstandard => unpack_zstandard(packed, out).map_err(|error| damaged(&error)),
             Packing::Lzw => unpack_lzw(packed, out),
             Packing::PackBits => unpack_pack_bits(packed, out),
         }
@@ -307,6 +305,27 @@ impl Layout {
 }
 
 const DAMAGED: &str = "a packed TIFF strip is damaged";
+
+/// Fills `out` from a frame, reads the frame to its end, and compares its checksum where it has one.
+fn unpack_zstandard(packed: &[u8], out: &mut [u8]) -> std::io::Result<()> {
+    let mut frame = StreamingDecoder::new(packed).map_err(std::io::Error::other)?;
+    frame.read_exact(out)?;
+    let mut hash = Xxh64::new(0);
+    hash.update(out);
+    let mut rest = [0; 512];
+    loop {
+        match frame.read(&mut rest)? {
+            0 => break,
+            n => hash.update(&rest[..n]),
+        }
+    }
+    // The checksum is the lower half of the content's hash.
+    let is_other = |sum: u32| sum != hash.digest() as u32;
+    if frame.decoder.get_checksum_from_data().is_some_and(is_other) {
+        return Err(std::io::Error::other("its checksum does not fit"));
+    }
+    Ok(())
+}
 
 fn unpack_lzw(mut packed: &[u8], mut out: &mut [u8]) -> Result<(), String> {
     let mut decoder = weezl::decode::Decoder::with_tiff_size_switch(BitOrder::Msb, 8);

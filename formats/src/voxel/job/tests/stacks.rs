@@ -90,7 +90,7 @@ fn laws_give_moduli() {
     let moduli: Vec<u8> = (0..24).flat_map(|v| if v == 5 { f32::NAN } else { 2.0 }.to_le_bytes()).collect();
     let path = folder.write("c.raw", &[&moduli]);
     let error = grid(&path, &raw_job("", "law = \"modulus\"").replace("uint16", "float32")).unwrap_err();
-    assert!(error.contains("voxel (1, 1, 0) has the value NaN"), "{error}");
+    assert!(error.contains("voxel (1, 1, 0) of the stack has the value NaN"), "{error}");
     // Labels 1 and 2 as single precision makes them of 85 and 170; 0 is void, and infinity no label.
     let mut head = nifti(1, false, 1.0 / 85.0);
     head[116..120].copy_from_slice(&0f32.to_le_bytes());
@@ -105,13 +105,13 @@ fn laws_give_moduli() {
     let path = folder.write("e.raw", &[&infinite]);
     let law = "law = \"labels\"\nlabels = [{ value = 2, young = 7 }]";
     let error = grid(&path, &raw_job("", law).replace("uint16", "float32")).unwrap_err();
-    assert!(error.contains("voxel (1, 1, 0) has label inf"), "{error}");
+    assert!(error.contains("voxel (1, 1, 0) of the stack has the value inf"), "{error}");
     // An infinite modulus would only be found by a solver that does not converge.
     let law = "law = \"linear\"\nslope = 2\nintercept = 1";
     let moduli: Vec<u8> = (0..24).flat_map(|v| if v == 5 { f32::INFINITY } else { 2.0 }.to_le_bytes()).collect();
     let path = folder.write("d.raw", &[&moduli]);
     let error = grid(&path, &raw_job("", law).replace("uint16", "float32")).unwrap_err();
-    assert!(error.contains("voxel (1, 1, 0) has the value inf, which the law has no modulus for"), "{error}");
+    assert!(error.contains("voxel (1, 1, 0) of the stack has the value inf"), "{error}");
 }
 
 #[test]
