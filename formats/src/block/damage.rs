@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::{BlockError, Container};
+use super::{BlockError, Container, container};
 
 /// Cuts a file at every byte, and appends one: `open` must name what happened.
 pub(crate) fn cut_at_every_byte<F>(path: &Path, open: impl Fn(&Path) -> Result<F, BlockError>) {
@@ -50,4 +50,36 @@ pub(crate) fn flip_every_bit<F>(
         damaged.write_at(&bytes[at..=at], at as u64).unwrap();
     }
     assert!(opened > 1000 && refused > 1000, "{opened} opened, {refused} refused");
+}
+
+/// Puts each section of one file in the place of that of the same name in the other, with its checksum, and makes the offsets,
+/// the file's length and the header's checksum fit: no mixture is opened. Gives the number of mixtures.
+pub(crate) fn swap_sections<F>(a: &Path, b: &Path, open: impl Fn(&Path) -> Result<F, BlockError>) -> usize {
+    let [a, b] = [a, b].map(|path| {
+        let bytes = fs::read(path).unwrap();
+        let sections = container::decode(path, &bytes).unwrap();
+        (bytes, sections)
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mixed.blk");
+    let mut mixed = 0;
+    for ((own, sections), (other, others)) in [(&a, &b), (&b, &a)] {
+        for (index, section) in sections.iter().enumerate() {
+            let Some(foreign) = others.iter().find(|other| other.name == section.name) else { continue };
+            if foreign.checksum == section.checksum {
+                continue;
+            }
+            let pieces: Vec<_> = (sections.iter().zip(std::iter::repeat(own)))
+                .enumerate()
+                .map(|(at, piece)| if at == index { (foreign, other) } else { piece })
+                .collect();
+            fs::write(&path, container::joined(own, &pieces)).unwrap();
+            match open(&path) {
+                Ok(_) => panic!("section {} of another file is not noticed", section.name),
+                Err(error) => assert!(error.to_string().contains("do not belong together"), "{error}"),
+            }
+            mixed += 1;
+        }
+    }
+    mixed
 }

@@ -33,8 +33,10 @@ pub enum BlockError {
         found: String,
     },
     /// A block file of another format version.
-    #[error("{}: error: format version {found}, this program reads {expected}; block the model again with pogo-block",
-        path.display())]
+    #[error("{}: error: {} Pogo wrote this block file (format version {found}, this program reads {expected}); {}`pogo-block \
+        INPUT --job JOB.toml -o {}`, with the deck, stack or mesh and the jobs that it was made from", path.display(),
+        if found < expected { "an older" } else { "a newer" },
+        if found < expected { "make it new with " } else { "use that Pogo, or make it anew with " }, path.display())]
     Version {
         path: PathBuf,
         /// Version in the file.

@@ -17,6 +17,8 @@ mod section;
 mod table;
 
 pub use container::SectionInfo;
+#[doc(hidden)]
+pub use container::repair;
 pub use error::BlockError;
 pub use mapped::Container;
 pub use provenance::{Provenance, Source};

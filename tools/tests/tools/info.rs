@@ -39,7 +39,9 @@ fn completions_and_manual() {
 fn shows_lists_and_checks() {
     let (_folder, path) = triangle();
     let path = path.to_str().unwrap();
-    assert!(stdout(&info(&[path])).contains("3 nodes, 1 element\n"));
+    let page = stdout(&info(&[path]));
+    assert!(page.contains("3 nodes, 1 element\n"));
+    assert!(page.contains("checked     checksums; not that the tables say the same (--check does both)\n"), "{page}");
     assert!(stdout(&info(&[path, "--check"])).contains("whole"));
     assert!(stdout(&info(&[path, "--sets"])).contains("corner"));
     assert!(stdout(&info(&[path, "--parameters"])).contains("material.steel.young"));
@@ -49,6 +51,8 @@ fn shows_lists_and_checks() {
     let parameters: serde_json::Value =
         serde_json::from_str(&stdout(&info(&[path, "--parameters", "--json"]))).unwrap();
     assert_eq!(parameters[0]["value"], 7800.0);
+    assert_eq!(summary["checked"], "checksums");
+    assert!(stdout(&info(&[path, "--json", "--check"])).contains("\"checked\": \"checksums and tables\""));
     assert!(stdout(&info(&[path, "--json", "--quiet"])).starts_with('{'));
 }
 
@@ -73,11 +77,13 @@ fn damage_is_bad_input_and_a_wrong_option_is_not() {
     let at = bytes.windows(8).position(|window| window == density).unwrap();
     bytes[at + 3] ^= 1;
     fs::write(path, &bytes).unwrap();
-    assert!(info(&[path]).status.success());
-    let output = info(&[path, "--check"]);
-    assert_eq!(output.status.code(), Some(1));
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(message.starts_with(&format!("{path}: error: section `setup` is damaged")), "{message}");
+    for arguments in [&[path][..], &[path, "--check"], &[path, "--parameters"], &[path, "--json"]] {
+        let output = info(arguments);
+        assert_eq!(output.status.code(), Some(1));
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(message.starts_with(&format!("{path}: error: section `setup` is damaged")), "{message}");
+        assert!(output.stdout.is_empty());
+    }
 
     fs::write(path, &bytes[..bytes.len() - 1]).unwrap();
     let output = info(&[path]);

@@ -307,7 +307,33 @@ fn what_is_no_block_file_is_named() {
     let (_folder, path) = written(&small());
     let mut bytes = fs::read(path).unwrap();
     bytes[12] += 1;
-    assert!(at("newer.blk", &bytes).contains("block the model again"));
+    let newer = at("newer.blk", &bytes);
+    assert!(newer.contains("a newer Pogo wrote this block file (format version 11, this program reads 10)"), "{newer}");
+    bytes[12] = 9;
+    let older = at("older.blk", &bytes);
+    assert!(older.contains("an older Pogo") && older.contains("with `pogo-block INPUT --job JOB.toml -o "), "{older}");
+}
+
+#[test]
+#[should_panic(expected = "validated in another block file")]
+fn sections_stay_with_their_file() {
+    let (_folder, a) = written(&small());
+    let (_folder, b) = written(&small_triangles());
+    let [a, b] = [a, b].map(|path| Container::open(&path).unwrap());
+    let sections = <Explicit as crate::physics::Physics>::Sections::validate(&a).unwrap();
+    let _ = sections.view(&b);
+}
+
+#[test]
+fn sections_of_two_files_make_no_file() {
+    let (_folder, a) = written(&small());
+    let mut other = small();
+    other.0.coordinates[0] += 0.25;
+    other.2.title = "another".into();
+    let (_folder, b) = written(&other);
+    assert_eq!(damage::swap_sections(&a, &b, File::open), 4);
+    let (_folder, b) = written(&small_triangles());
+    assert!(damage::swap_sections(&a, &b, File::open) >= 6);
 }
 
 #[test]
