@@ -17,8 +17,9 @@ pub(crate) unsafe trait SameBytes {
     type Native;
 }
 
-// SAFETY: rend's aligned little-endian numbers are `repr(C)` wrappers of the native type with its size and alignment
-// (checked by `layouts` below); all bit patterns are valid for integers and floats.
+// SAFETY: rend's aligned little-endian numbers are `repr(C)` structs with the native type as their only field, at its alignment.
+// `native` asserts size and alignment when it is compiled, and the machine is little-endian (above). All bit patterns are
+// valid for integers and floats.
 unsafe impl SameBytes for ArchivedF64 {
     type Native = f64;
 }
@@ -50,8 +51,8 @@ pub(crate) fn native<T: SameBytes>(archived: &ArchivedVec<T>) -> &[T::Native] {
         assert!(size_of::<T>() == size_of::<T::Native>() && align_of::<T>() == align_of::<T::Native>());
     }
     let slice = archived.as_slice();
-    // SAFETY: same size and alignment (asserted when compiled), every bit pattern valid (`SameBytes`); the result borrows
-    // from the same memory for the same lifetime.
+    // SAFETY: the pointer and the length are those of a slice whose elements have the same size and alignment (asserted when
+    // compiled), and every bit pattern is valid (`SameBytes`). The result borrows from `archived`, so that nobody writes there.
     unsafe { std::slice::from_raw_parts(slice.as_ptr().cast::<T::Native>(), slice.len()) }
 }
 
@@ -68,6 +69,15 @@ mod tests {
         let bytes = rkyv::to_bytes::<rkyv::rancor::BoxedError>(&vec![1.5_f32, f32::MIN]).unwrap();
         let archived = rkyv::access::<ArchivedVec<ArchivedF32>, rkyv::rancor::BoxedError>(&bytes).unwrap();
         assert_eq!(native(archived), [1.5, f32::MIN]);
+        let bytes = rkyv::to_bytes::<rkyv::rancor::BoxedError>(&vec![1_u32, u32::MAX - 1]).unwrap();
+        let archived = rkyv::access::<ArchivedVec<ArchivedU32>, rkyv::rancor::BoxedError>(&bytes).unwrap();
+        assert_eq!(native(archived), [1, u32::MAX - 1]);
+        let bytes = rkyv::to_bytes::<rkyv::rancor::BoxedError>(&vec![1_u64, u64::MAX - 1]).unwrap();
+        let archived = rkyv::access::<ArchivedVec<ArchivedU64>, rkyv::rancor::BoxedError>(&bytes).unwrap();
+        assert_eq!(native(archived), [1, u64::MAX - 1]);
+        let bytes = rkyv::to_bytes::<rkyv::rancor::BoxedError>(&vec![7_u8, 255]).unwrap();
+        let archived = rkyv::access::<ArchivedVec<u8>, rkyv::rancor::BoxedError>(&bytes).unwrap();
+        assert_eq!(native(archived), [7, 255]);
         let bytes = rkyv::to_bytes::<rkyv::rancor::BoxedError>(&vec![1_u16, 0xfffe]).unwrap();
         let archived = rkyv::access::<ArchivedVec<ArchivedU16>, rkyv::rancor::BoxedError>(&bytes).unwrap();
         assert_eq!(native(archived), [1, 0xfffe]);

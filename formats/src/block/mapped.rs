@@ -1,7 +1,11 @@
 //! A block file mapped into memory, whatever its sections hold.
 
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+#[cfg(not(miri))]
 use memmap2::Mmap;
 use rayon::prelude::*;
 use rkyv::{
@@ -20,12 +24,19 @@ pub struct Container {
     path: PathBuf,
     sections: Vec<SectionInfo>,
     provenance: Provenance,
-    map: Mmap,
+    map: Bytes,
+    /// A number that no other container of this process has or had.
+    identity: u64,
 }
 
-/// A section whose bytes are those of an archived `T`.
+/// Containers that this process has opened.
+static OPENED: AtomicU64 = AtomicU64::new(0);
+
+/// A section of one container whose bytes are those of an archived `T`. Only [`Container::validate`] makes it.
 #[derive(Debug)]
 pub struct Valid<T> {
+    /// [`Container::identity`] of the container that it was made for.
+    container: u64,
     section: usize,
     of: std::marker::PhantomData<fn() -> T>,
 }
@@ -40,13 +51,12 @@ impl Container {
         if length == 0 {
             return Err(BlockError::Foreign { path: path.to_owned(), found: "the file is empty".into() });
         }
-        // SAFETY: the map is read-only and private to this value; the documentation of the files asks that they are not
-        // changed while they are open, and every use is bounds-checked against the length taken here.
-        let map = unsafe { Mmap::map(&file) }.map_err(BlockError::io(path, "map"))?;
+        let map = map(&file).map_err(BlockError::io(path, "map"))?;
         populate(path, &map, length)?;
         let sections = container::decode(path, &map)?;
         let provenance = Provenance::new("", Vec::new(), Vec::new());
-        let mut file = Self { path: path.to_owned(), sections, provenance, map };
+        let identity = OPENED.fetch_add(1, Ordering::Relaxed);
+        let mut file = Self { path: path.to_owned(), sections, provenance, map, identity };
         file.provenance = file.read::<Provenance>("provenance")?;
         Ok(file)
     }
@@ -89,17 +99,21 @@ impl Container {
             .ok_or_else(|| BlockError::Header { path: self.path.clone(), reason: format!("no section `{name}`") })?;
         let checked = rkyv::access::<Archived<T>, BoxedError>(&self.map[self.sections[section].range()]);
         self.explain(name, checked)?;
-        Ok(Valid { section, of: std::marker::PhantomData })
+        Ok(Valid { container: self.identity, section, of: std::marker::PhantomData })
     }
 
     /// What a section holds, in place.
+    ///
+    /// # Panics
+    /// The section was validated in another container, which is a mistake in the program.
     pub(crate) fn get<T>(&self, valid: &Valid<T>) -> &Archived<T>
     where
         T: Archive,
         Archived<T>: Portable,
     {
-        // SAFETY: `validate` checked this type on these bytes of this file (only it makes a `Valid`, and each stays with its
-        // file), and the map is never written.
+        assert_eq!(valid.container, self.identity, "a section was validated in another block file");
+        // SAFETY: only `validate` makes a `Valid`, and the assertion says that it did so for this container. So it checked
+        // these bytes as an archived `T`; neither they nor the table of sections have changed since (see `open`).
         unsafe { rkyv::access_unchecked::<Archived<T>>(&self.map[self.sections[valid.section].range()]) }
     }
 
@@ -147,9 +161,32 @@ impl Container {
     }
 }
 
+#[cfg(not(miri))]
+type Bytes = Mmap;
+
+#[cfg(not(miri))]
+fn map(file: &File) -> io::Result<Bytes> {
+    // SAFETY: a map must not change while slices of it are used. This process never writes to it: the map is read-only, and
+    // Pogo replaces block files by renaming. That no other process changes the file in place cannot be enforced; the
+    // documentation of `BlockFile` and SECURITY.md ask it of the user.
+    unsafe { Mmap::map(file) }
+}
+
+/// Miri, which looks for undefined behaviour, knows no maps of files.
+#[cfg(miri)]
+type Bytes = rkyv::util::AlignedVec<64>;
+
+#[cfg(miri)]
+fn map(mut file: &File) -> io::Result<Bytes> {
+    let (mut bytes, mut aligned) = (Vec::new(), Bytes::new());
+    io::Read::read_to_end(&mut file, &mut bytes)?;
+    aligned.extend_from_slice(&bytes);
+    Ok(aligned)
+}
+
 /// Reads every page now: a file cut since its length was taken is an error here and a SIGBUS later.
-fn populate(path: &Path, map: &Mmap, length: u64) -> Result<(), BlockError> {
-    #[cfg(target_os = "linux")]
+fn populate(path: &Path, map: &Bytes, length: u64) -> Result<(), BlockError> {
+    #[cfg(all(target_os = "linux", not(miri)))]
     if let Err(error) = map.advise(memmap2::Advice::PopulateRead) {
         const EFAULT: i32 = 14;
         if error.raw_os_error() == Some(EFAULT) {
