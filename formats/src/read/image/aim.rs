@@ -15,6 +15,8 @@ const VERSION_3: &[u8] = b"AIMDATA_V030   ";
 const RUNS_OF_TWO: u32 = 0x0015_0001;
 const RUNS: u32 = 0x0008_0002;
 const BITS: u32 = 0x0006_0001;
+/// Files are filled up to a multiple of this.
+const BLOCK: u64 = 512;
 /// Most bytes that are read of a processing log.
 const LONGEST_LOG: u64 = 1 << 24;
 
@@ -34,6 +36,8 @@ struct Structure {
     /// Start and length of the log and of the voxels.
     log: (u64, u64),
     voxels: (u64, u64),
+    /// End of what follows the voxels, by the lengths that start the file.
+    end: u64,
     version_3: bool,
 }
 
@@ -57,7 +61,7 @@ impl Structure {
             u64::try_from(int(&lengths, i * word))
                 .map_err(|_| "the AIM header claims a negative length: it is damaged".to_owned())
         };
-        let (pre, structure, log, voxels) = (length(0)?, length(1)?, length(2)?, length(3)?);
+        let (pre, structure, log, voxels, rest) = (length(0)?, length(1)?, length(2)?, length(3)?, length(4)?);
         let expected = if version_3 { 224 } else { 140 };
         if structure != expected {
             return Err(format!("the AIM structure has {structure} bytes, not {expected}: versions 2 and 3 are read"));
@@ -86,6 +90,7 @@ impl Structure {
             spacing: spacing.map(short_decimal),
             log: (log_at, log),
             voxels: (voxels_at, voxels),
+            end: voxels_at.saturating_add(voxels).saturating_add(rest),
             version_3,
         })
     }
@@ -132,7 +137,11 @@ pub(super) fn open(path: &Path, mut file: File) -> Result<Opened, Problem> {
         header.notes.push(format!("the file has a border of {:?} voxels on each side: kept", s.offset));
     }
     header.calibration = calibration(&mut file, s.log)?;
-    expect_bytes(&file, s.voxels.0, s.voxels.1)?;
+    let behind = expect_bytes(&file, s.voxels.0, s.voxels.1)?;
+    let rest = behind.saturating_sub(s.end - s.voxels.0 - s.voxels.1);
+    if rest >= BLOCK {
+        header.warnings.push(format!("{rest} bytes follow what the header names and are not read: is it one file?"));
+    }
     if s.kind == BITS {
         let source = Bits::new(file, s.voxels, size)?;
         return Ok(Opened::new(header, encoding, source));

@@ -71,7 +71,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         let reopen = reopen(data, stretch, |packed| Ok(Unzlib::new(packed)));
         return Opened::deflated(header, endian, reopen, length.saturating_sub(stretch.0), 0);
     }
-    let offset = text::raw_offset("HeaderSize", skip, start, length, header.bytes()?.1)?;
+    let offset = text::raw_place("HeaderSize", skip, start, length, &mut header)?;
     Opened::flat(header, endian, file, offset)
 }
 

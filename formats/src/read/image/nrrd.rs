@@ -50,7 +50,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     start += skipped.ok_or("\"line skip\" is more than the data file has lines")?;
     let byte_skip = fields.integer(&["byte skip", "byteskip"])?;
     if is_raw {
-        let offset = text::raw_offset("byte skip", byte_skip, start, length, header.bytes()?.1)?;
+        let offset = text::raw_place("byte skip", byte_skip, start, length, &mut header)?;
         return Opened::flat(header, endian, file, offset);
     }
     let skip = u64::try_from(byte_skip).map_err(|_| "\"byte skip: -1\" is only for raw encoding")?;

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use super::Problem;
 use super::sample::SampleType;
 use super::source::too_short;
+use super::{Header, Problem};
 
 /// Most bytes of a text header.
 const LONGEST: u64 = 1 << 20;
@@ -114,6 +114,21 @@ pub(super) fn raw_offset(key: &str, skip: i64, start: u64, length: u64, bytes: u
         }
         Err(_) => Err(format!("\"{key}\" must be -1 or more")),
     }
+}
+
+/// As [`raw_offset`] for the one data file of a header. Adds a warning where as much is skipped as is read: then more than a
+/// header stands before the voxels.
+pub(super) fn raw_place(key: &str, skip: i64, start: u64, length: u64, header: &mut Header) -> Result<u64, String> {
+    let (_, bytes) = header.bytes()?;
+    let offset = raw_offset(key, skip, start, length, bytes)?;
+    let skipped = offset - start;
+    if skip == -1 && skipped >= bytes {
+        let warning = format!(
+            "by {key} = -1, {skipped} bytes before the voxels are skipped, which have {bytes}: are these the right sizes?"
+        );
+        header.warnings.push(warning);
+    }
+    Ok(offset)
 }
 
 /// Whether the directions of the axes are at right angles, to a tenth of a degree or so.

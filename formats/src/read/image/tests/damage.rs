@@ -164,6 +164,20 @@ fn what_is_left_over_is_said() {
     let raw = folder.write("b.raw", &[b"head", &samples(false), b"tail"]);
     folder.write("b.raw.toml", &[b"shape = [4, 3, 2]\ntype = \"uint16\"\nheader_bytes = 4\n"]);
     warned(&raw, 4);
+    let skipped = |path: &Path| {
+        let warnings = content(path).unwrap().1;
+        assert!(
+            matches!(&warnings[..], [warning] if warning.contains("-1, 48 bytes before the voxels")),
+            "{warnings:?}"
+        );
+    };
+    skipped(&folder.write("c.mhd", &[b"HeaderSize = -1\n", meta.as_bytes(), b"v.raw\n"]));
+    skipped(&folder.write("c.nhdr", &[nrrd.as_bytes(), b"raw\nbyte skip: -1\ndata file: v.raw\n"]));
+    let aim = aim(2, 0x0001_0001, 0, &[127; 24]);
+    let filled = [aim.clone(), vec![0; 512 - aim.len()]].concat();
+    let warnings = |bytes: &[u8]| opened(&folder.write("a.aim", &[bytes])).unwrap().header().warnings.clone();
+    assert!(warnings(&aim).is_empty() && warnings(&filled).is_empty());
+    assert!(warnings(&[filled.clone(), filled].concat())[0].contains("bytes follow what the header names"));
     // A stream that only begins with the voxels is not unpacked without end.
     let bomb = gzip(&vec![0; 65 << 20]);
     let path = folder.write("c.nrrd", &[nrrd.as_bytes(), b"gzip\n\n", &bomb]);

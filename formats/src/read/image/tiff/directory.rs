@@ -36,6 +36,8 @@ pub(super) struct Tiff<R> {
     pub(super) length: u64,
     /// Where the first directory is.
     pub(super) first: u64,
+    /// End of the directories that were read, and of what their tags point to.
+    pub(super) end: u64,
 }
 
 struct Entry {
@@ -53,6 +55,17 @@ pub(super) struct Directory {
     pub(super) next: u64,
 }
 
+/// Bytes of a number of a type.
+fn size_of(kind: u16) -> Option<u64> {
+    Some(match kind {
+        1 | 2 | 6 | 7 => 1,
+        3 | 8 => 2,
+        4 | 9 | 11 | 13 => 4,
+        5 | 10 | 12 | 16..=18 => 8,
+        _ => return None,
+    })
+}
+
 impl<R: Read + Seek> Tiff<R> {
     /// Reads the first bytes of a file.
     pub(super) fn new(mut reader: R, length: u64) -> Result<Self, String> {
@@ -60,7 +73,7 @@ impl<R: Read + Seek> Tiff<R> {
         let mut start = [0; 8];
         reader.rewind().and_then(|()| reader.read_exact(&mut start)).map_err(damaged)?;
         let is_big_endian = &start[..2] == b"MM";
-        let mut tiff = Self { reader, is_big_endian, is_big: false, length, first: 0 };
+        let mut tiff = Self { reader, is_big_endian, is_big: false, length, first: 0, end: 0 };
         match tiff.integer(&start[2..4]) {
             42 => tiff.first = tiff.integer(&start[4..8]),
             43 if tiff.integer(&start[4..6]) == 8 => {
@@ -108,7 +121,8 @@ impl<R: Read + Seek> Tiff<R> {
             "the file ends within a TIFF directory, before the place of the next page: it is cut short, and pages may be missing"
         })?;
         let next = self.integer(&next);
-        let entries = bytes
+        self.end = self.end.max(at + head + count * size + tail);
+        let entries: Vec<Entry> = bytes
             .chunks_exact(size as usize)
             .map(|entry| {
                 let split = if self.is_big { 12 } else { 8 };
@@ -122,20 +136,25 @@ impl<R: Read + Seek> Tiff<R> {
                 }
             })
             .collect();
+        for entry in &entries {
+            let bytes = size_of(entry.kind).and_then(|size| entry.count.checked_mul(size)).unwrap_or(0);
+            if bytes > self.inline() {
+                self.end = self.end.max(self.integer(&entry.value[..self.inline() as usize]).saturating_add(bytes));
+            }
+        }
         Ok(Directory { entries, next })
+    }
+
+    /// Bytes of a value that stands in the directory itself.
+    fn inline(&self) -> u64 {
+        if self.is_big { 8 } else { 4 }
     }
 
     /// Type and bytes of a tag's value.
     fn value(&mut self, directory: &Directory, tag: u16) -> Result<Option<(u16, Vec<u8>)>, String> {
         let Some(entry) = directory.entries.iter().find(|entry| entry.tag == tag) else { return Ok(None) };
-        let size = match entry.kind {
-            1 | 2 | 6 | 7 => 1,
-            3 | 8 => 2,
-            4 | 9 | 11 | 13 => 4,
-            5 | 10 | 12 | 16..=18 => 8,
-            _ => return Ok(None),
-        };
-        let here = if self.is_big { 8 } else { 4 };
+        let Some(size) = size_of(entry.kind) else { return Ok(None) };
+        let here = self.inline();
         let bytes = entry.count.checked_mul(size).filter(|&bytes| bytes <= self.length);
         let bytes =
             bytes.ok_or_else(|| format!("TIFF tag {tag} claims {} values: this file is damaged", entry.count))?;

@@ -29,6 +29,9 @@ pub(super) struct Pages {
     layout: Layout,
     pages: Vec<Page>,
     metadata: Metadata,
+    /// Length of the file, and the end of what its pages and tags point to, bytes.
+    length: u64,
+    end: u64,
 }
 
 impl Pages {
@@ -52,7 +55,7 @@ impl Pages {
             match &mut found {
                 None => {
                     let metadata = Metadata::read(&mut tiff, &directory)?;
-                    found = Some(Self { layout, pages: vec![page], metadata });
+                    found = Some(Self { layout, pages: vec![page], metadata, length, end: 0 });
                 }
                 Some(pages) if pages.layout == layout => pages.pages.push(page),
                 Some(pages) => {
@@ -70,7 +73,16 @@ impl Pages {
                 }
             }
         }
-        found.ok_or_else(|| "this TIFF file has no page".to_owned())
+        let mut found = found.ok_or_else(|| "this TIFF file has no page".to_owned())?;
+        found.end = found.pages.iter().map(Page::end).fold(tiff.end, u64::max);
+        Ok(found)
+    }
+
+    /// A warning where half of the file or more belongs to no page. Less may be what a program keeps there for itself.
+    fn rest(&self, end: u64) -> Option<String> {
+        let end = self.end.max(end);
+        let rest = self.length.saturating_sub(end);
+        (rest >= end).then(|| format!("{rest} bytes of this file belong to no page and are not read: is it one file?"))
     }
 
     /// A file of one page in a folder of slices.
@@ -100,7 +112,8 @@ impl Pages {
 
 /// Opens a TIFF file.
 pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
-    let Pages { layout, pages, metadata } = Pages::read(path)?;
+    let read = Pages::read(path)?;
+    let Pages { layout, ref pages, ref metadata, .. } = read;
     let [slices, channels, frames] = metadata.dimensions;
     if [slices, channels, frames].iter().filter(|&&n| n > 1).count() > 1 {
         return Err(format!(
@@ -131,8 +144,9 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     if is_imagej {
         size[2] = metadata.images;
     }
-    let mut header = header(size, &layout, &metadata);
-    let (layer_bytes, _) = header.bytes()?;
+    let mut header = header(size, &layout, metadata);
+    let (layer_bytes, bytes) = header.bytes()?;
+    header.warnings.extend(read.rest(flat.filter(|_| is_imagej).map_or(0, |first| first.saturating_add(bytes))));
     let one_after_the_other = || {
         let first = flat?;
         pages
@@ -158,7 +172,9 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
             size[2]
         )
         .into()),
-        None => Ok(Opened::new(header, Encoding::Little, PageSource { path: path.to_owned(), layout, pages })),
+        None => {
+            Ok(Opened::new(header, Encoding::Little, PageSource { path: path.to_owned(), layout, pages: read.pages }))
+        }
     }
 }
 

@@ -73,6 +73,13 @@ pub(super) struct Layout {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Page(Vec<(u64, u64)>);
 
+impl Page {
+    /// End of its last strip or tile in the file.
+    pub(super) fn end(&self) -> u64 {
+        self.0.iter().map(|&(offset, count)| offset + count).max().unwrap_or(0)
+    }
+}
+
 impl Layout {
     /// Layout and place of a page.
     pub(super) fn read<R: Read + Seek>(tiff: &mut Tiff<R>, directory: &Directory) -> Result<(Self, Page), String> {

@@ -37,6 +37,25 @@ fn a_cut_file_does_not_lose_pages() {
 }
 
 #[test]
+fn what_belongs_to_no_page_is_said() {
+    let samples = noise(6 * 4 * 3);
+    let mut writer = Writer::new(PLAIN);
+    samples.chunks(24).for_each(|page| writer.page(6, 1, page, &[], "some text"));
+    let mut one = Writer::new(PLAIN);
+    one.bytes.extend(&samples);
+    let entries = [(256, 6), (257, 4), (258, 8), (259, 1), (262, 1), (273, 8), (278, 4), (279, 24)];
+    let entries = entries.iter().map(|&(tag, value)| (tag, vec![value])).collect();
+    one.directory(entries, "ImageJ=1.53q\nimages=3\nslices=3\n");
+    for whole in [writer.bytes, one.bytes] {
+        let warnings = |bytes: &[u8]| stack(bytes).1.unwrap().header().warnings.clone();
+        assert!(warnings(&whole).is_empty() && warnings(&[&whole[..], &[7; 40]].concat()).is_empty());
+        let twice = [&whole[..], &whole[..]].concat();
+        assert!(warnings(&twice)[0].starts_with(&format!("{} bytes of this file belong to no page", whole.len())));
+        assert_eq!(read(&twice), Some(samples.clone()));
+    }
+}
+
+#[test]
 fn pages_that_imagej_counted_must_be_there() {
     for (n, is_read) in [(4, false), (5, true), (6, false)] {
         let mut writer = Writer::new(PLAIN);
