@@ -1,7 +1,14 @@
 //! Nodes, elements, and what lies round each node.
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use rayon::prelude::*;
+
 use crate::block::tables;
 use crate::mesh::NamedSet;
+
+/// Nodes whose neighbours a thread finds at a time.
+const PART: usize = 1 << 14;
 
 tables! {
     /// A mesh of tetrahedra or triangles in solver order.
@@ -65,38 +72,63 @@ impl EikonalMesh {
     /// The tables have 4-byte indices: at most 2³⁰ elements.
     pub fn connect(&mut self, n_nodes: usize) {
         let corners = self.corners as usize;
-        let mut first = vec![0_u32; n_nodes + 1];
-        for &node in &self.elements {
-            first[node as usize + 1] += 1;
-        }
-        for node in 0..n_nodes {
-            first[node + 1] += first[node];
-        }
-        let mut next = first.clone();
-        self.incident = vec![0; self.elements.len()];
-        for (at, &node) in self.elements.iter().enumerate() {
-            let place = &mut next[node as usize];
-            self.incident[*place as usize] = (4 * (at / corners) + at % corners) as u32;
-            *place += 1;
-        }
+        let next: Vec<AtomicU32> = (0..n_nodes).into_par_iter().map(|_| AtomicU32::new(0)).collect();
+        self.elements.par_iter().for_each(|&node| {
+            next[node as usize].fetch_add(1, Relaxed);
+        });
+        let mut end = 0;
+        let mut first = vec![0];
+        first.extend(next.iter().map(|count| {
+            end += count.swap(end, Relaxed);
+            end
+        }));
+        let incident: Vec<AtomicU32> = self.elements.par_iter().map(|_| AtomicU32::new(0)).collect();
+        self.elements.par_iter().enumerate().for_each(|(at, &node)| {
+            let place = next[node as usize].fetch_add(1, Relaxed);
+            incident[place as usize].store((4 * (at / corners) + at % corners) as u32, Relaxed);
+        });
+        self.incident = incident.into_par_iter().map(AtomicU32::into_inner).collect();
         self.incident_first = first;
 
-        self.neighbour_first = Vec::with_capacity(n_nodes + 1);
-        self.neighbour_first.push(0);
-        self.neighbours.clear();
-        let mut round = Vec::new();
-        for node in 0..n_nodes {
-            round.clear();
-            for &entry in &self.incident[self.incident_first[node] as usize..self.incident_first[node + 1] as usize] {
-                let element = entry as usize / 4;
-                let nodes = &self.elements[corners * element..corners * (element + 1)];
-                round.extend(nodes.iter().filter(|&&other| other as usize != node));
+        // Neighbours of the nodes of each part, and how many each node has.
+        let (elements, incident_first) = (&self.elements, &self.incident_first);
+        let mut rest = self.incident.as_mut_slice();
+        let parts: Vec<(usize, &mut [u32])> = (0..n_nodes)
+            .step_by(PART)
+            .map(|begin| {
+                let end = (begin + PART).min(n_nodes);
+                let n = (incident_first[end] - incident_first[begin]) as usize;
+                (begin, rest.split_off_mut(..n).unwrap_or_default())
+            })
+            .collect();
+        let of_part = |(begin, mut incident): (usize, &mut [u32])| {
+            let (mut neighbours, mut counts, mut round) = (Vec::new(), Vec::new(), Vec::new());
+            for node in begin..(begin + PART).min(n_nodes) {
+                let n = (incident_first[node + 1] - incident_first[node]) as usize;
+                let own = incident.split_off_mut(..n).unwrap_or_default();
+                // Threads have filled it in any order.
+                own.sort_unstable();
+                round.clear();
+                for &entry in &*own {
+                    let element = entry as usize / 4;
+                    let nodes = &elements[corners * element..corners * (element + 1)];
+                    round.extend(nodes.iter().filter(|&&other| other as usize != node));
+                }
+                round.sort_unstable();
+                round.dedup();
+                neighbours.extend_from_slice(&round);
+                counts.push(round.len() as u32);
             }
-            round.sort_unstable();
-            round.dedup();
-            self.neighbours.extend_from_slice(&round);
-            self.neighbour_first.push(self.neighbours.len() as u32);
-        }
+            (neighbours, counts)
+        };
+        let parts: Vec<(Vec<u32>, Vec<u32>)> = parts.into_par_iter().map(of_part).collect();
+        self.neighbours = parts.par_iter().flat_map_iter(|part| part.0.iter().copied()).collect();
+        let mut end = 0_u32;
+        self.neighbour_first = vec![0];
+        self.neighbour_first.extend(parts.iter().flat_map(|part| &part.1).map(|count| {
+            end = end.wrapping_add(*count);
+            end
+        }));
     }
 }
 

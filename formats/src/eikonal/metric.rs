@@ -1,5 +1,7 @@
 //! M = D⁻¹ of the elements out of velocities and directions.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use rayon::prelude::*;
 
 use super::EikonalMeshView;
@@ -43,9 +45,19 @@ pub fn metrics(mesh: &EikonalMeshView, classes: &[VelocityClass]) -> Result<Vec<
             None => Err(wrong(format!("velocity class {class} does not exist"))),
         }
     };
-    let all: Result<Vec<Symmetric>, MetricError> = (0..mesh.n_elements()).into_par_iter().map(of).collect();
-    // Of several errors the threads give any.
-    all.map_err(|found| (0..found.element).find_map(|element| of(element).err()).unwrap_or(found))
+    let first_wrong = AtomicUsize::new(usize::MAX);
+    let of_each = |element: usize| {
+        of(element).unwrap_or_else(|_| {
+            first_wrong.fetch_min(element, Relaxed);
+            BLOCKED
+        })
+    };
+    // Not a result of vectors, which threads make piece by piece and one of them joins.
+    let all = (0..mesh.n_elements()).into_par_iter().map(of_each).collect();
+    match first_wrong.into_inner() {
+        usize::MAX => Ok(all),
+        element => of(element).map(|_| all),
+    }
 }
 
 /// M where it is one for the whole class and needs nothing of the elements.

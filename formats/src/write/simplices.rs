@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
+
+use rayon::prelude::*;
 
 use super::OutputError;
 use super::grid::{Fill, Grid, GridArray, Lasting, Number, inverse};
@@ -65,22 +67,41 @@ impl Values<'_> {
         }
     }
 
-    fn write(&self, out: &mut dyn Write, at: usize) -> io::Result<()> {
+    fn put(&self, bytes: &mut Vec<u8>, at: usize) {
         match self {
-            Self::F64(values) => out.write_all(&values[at].to_le_bytes()),
-            Self::F32(values) => out.write_all(&values[at].to_le_bytes()),
-            Self::U32(values) => out.write_all(&values[at].to_le_bytes()),
-            Self::I64(values) => out.write_all(&values[at].to_le_bytes()),
+            Self::F64(values) => bytes.extend_from_slice(&values[at].to_le_bytes()),
+            Self::F32(values) => bytes.extend_from_slice(&values[at].to_le_bytes()),
+            Self::U32(values) => bytes.extend_from_slice(&values[at].to_le_bytes()),
+            Self::I64(values) => bytes.extend_from_slice(&values[at].to_le_bytes()),
         }
     }
 }
 
+/// Places whose bytes a thread makes at a time.
+const PIECE: usize = 1 << 14;
+
+/// Writes the bytes that `put` makes of the places of an order, which several threads make.
+fn in_pieces(out: &mut dyn Write, order: &[u32], put: impl Fn(u32, &mut Vec<u8>) + Sync) -> io::Result<()> {
+    let bytes_of = |piece: &[u32]| {
+        let mut bytes = Vec::new();
+        piece.iter().for_each(|&index| put(index, &mut bytes));
+        bytes
+    };
+    // In rounds, so that what waits to be written stays small.
+    for round in order.chunks(PIECE * 4 * rayon::current_num_threads().max(1)) {
+        let pieces: Vec<Vec<u8>> = round.par_chunks(PIECE).map(bytes_of).collect();
+        pieces.iter().try_for_each(|bytes| out.write_all(bytes))?;
+    }
+    Ok(())
+}
+
 impl<'a> DataArray<'a> {
-    fn in_order(&self, order: &Rc<[u32]>) -> GridArray<'a> {
+    fn in_order(&self, order: &Arc<[u32]>) -> GridArray<'a> {
         let (DataArray { name, components, values }, order) = (*self, order.clone());
         let fill: Fill<'a> = Box::new(move |out| {
-            let places = order.iter().flat_map(|&index| (0..components).map(move |k| components * index as usize + k));
-            places.into_iter().try_for_each(|at| values.write(out, at))
+            in_pieces(out, &order, |index, bytes| {
+                (0..components).for_each(|k| values.put(bytes, components * index as usize + k));
+            })
         });
         GridArray::new(name, values.number(), components, Lasting::Always, fill)
     }
@@ -110,8 +131,8 @@ pub fn grid<'a>(
     if elements.iter().any(|&node| node as usize >= n) {
         return Err(OutputError::shape(path, "an element refers to a node that does not exist"));
     }
-    let node_at: Rc<[u32]> = inverse(path, point_of_node)?.into();
-    let element_at: Rc<[u32]> = inverse(path, cell_of_element)?.into();
+    let node_at: Arc<[u32]> = inverse(path, point_of_node)?.into();
+    let element_at: Arc<[u32]> = inverse(path, cell_of_element)?.into();
     let points = DataArray { name: "Points", components: 3, values: Values::F64(coordinates) };
     let cells = element_at.clone();
     Ok(Grid {

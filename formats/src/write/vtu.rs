@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::grid::{Fill, Grid, GridArray, Number};
+use super::grid::{Fill, Grid, GridArray, Indices, Number};
 use super::{OutputError, write_atomically};
 
 const fn name(number: Number) -> &'static str {
@@ -38,10 +38,8 @@ pub fn write(path: &Path, grid: &Grid<'_>) -> Result<(), OutputError> {
     let (points, cells, corners) = (grid.n_points, grid.n_cells, grid.n_corners);
     // VTK has signed cell arrays only.
     let wide = i32::try_from(corners).is_err() || i32::try_from(points).is_err();
-    let (index, index_bytes) = if wide { ("Int64", 8) } else { ("Int32", 4) };
-    let write_index = move |out: &mut dyn Write, value: u64| {
-        if wide { out.write_all(&value.to_le_bytes()) } else { out.write_all(&(value as u32).to_le_bytes()) }
-    };
+    let (index, width) = if wide { ("Int64", 8) } else { ("Int32", 4) };
+    let index_bytes = width as u64;
     write_atomically(path, |out| {
         writeln!(out, "<?xml version=\"1.0\"?>")?;
         writeln!(
@@ -81,20 +79,10 @@ pub fn write(path: &Path, grid: &Grid<'_>) -> Result<(), OutputError> {
                 "connectivity",
                 index,
                 index_bytes * corners as u64,
-                Box::new(move |out| (grid.connectivity)(&mut |at| write_index(out, at))),
+                Box::new(move |out| write_numbers(out, width, &grid.connectivity)),
             ),
-            (
-                "offsets",
-                index,
-                index_bytes * cells as u64,
-                Box::new(move |out| (grid.ends)(&mut |end| write_index(out, end))),
-            ),
-            (
-                "types",
-                "UInt8",
-                cells as u64,
-                Box::new(move |out| (grid.types)(&mut |kind| out.write_all(&[kind as u8]))),
-            ),
+            ("offsets", index, index_bytes * cells as u64, Box::new(move |out| write_numbers(out, width, &grid.ends))),
+            ("types", "UInt8", cells as u64, Box::new(move |out| write_numbers(out, 1, &grid.types))),
         ];
         for (name, kind, bytes, fill) in tables {
             let offset = place(bytes, fill);
@@ -118,6 +106,22 @@ pub fn write(path: &Path, grid: &Grid<'_>) -> Result<(), OutputError> {
         }
         writeln!(out, "\n</AppendedData>\n</VTKFile>")
     })
+}
+
+/// Writes the low bytes of whole numbers, some thousand at a time: a call for each would take longer than the rest.
+fn write_numbers(out: &mut dyn Write, width: usize, numbers: &Indices<'_>) -> io::Result<()> {
+    const FULL: usize = 1 << 16;
+    let mut bytes = Vec::with_capacity(FULL + 8);
+    numbers(&mut |number| {
+        bytes.extend_from_slice(&number.to_le_bytes()[..width]);
+        if bytes.len() < FULL {
+            return Ok(());
+        }
+        let written = out.write_all(&bytes);
+        bytes.clear();
+        written
+    })?;
+    out.write_all(&bytes)
 }
 
 /// Strings as VTK keeps them: character codes, each string ended by a zero.

@@ -3,6 +3,7 @@
 use pogo_formats::eikonal::setup::StartRegion;
 use pogo_formats::eikonal::summary::EikonalSummary;
 use pogo_formats::eikonal::{EikonalMeshView, nodes_of};
+use pogo_formats::timings::timed;
 use pogo_formats::words::counted;
 use pogo_formats::write::fields::FieldFormat;
 use pogo_formats::write::npy::{self, Number};
@@ -10,6 +11,7 @@ use pogo_formats::write::simplices::{self, DataArray, Simplices, Values};
 use pogo_formats::write::write_atomically;
 use pogo_kernels::eikonal::{Arrival, Predecessor, conduction_speed, exact_ball, predecessors};
 use pogo_kernels::simd::Real;
+use rayon::prelude::*;
 
 use super::context::Context;
 use super::{histogram, paths, pictures};
@@ -39,22 +41,23 @@ pub(super) fn write<T: Real + Number>(
 
     let time: Vec<f64> = arrival.time.iter().map(|t| t.to_f64()).collect();
     let outputs = &setup.outputs;
-    if let Some(text) = histogram::histogram(problem, &time, outputs.histogram_bins as usize) {
+    let histogram = timed("histogram", || histogram::histogram(problem, &time, outputs.histogram_bins as usize));
+    if let Some(text) = histogram {
         write_atomically(&folder.join("activation.csv"), |out| std::io::Write::write_all(out, text.as_bytes()))?;
         summary.files.push("activation.csv".into());
     }
     let fields = call.settings.fields && outputs.fields;
     let ends = path_ends(context)?;
     if fields || !ends.is_empty() {
-        let before = predecessors(problem, starts, &arrival.time);
+        let before = timed("predecessors", || predecessors(problem, starts, &arrival.time));
         if !ends.is_empty() {
             let text = paths_csv(context, starts, &ends, &time, &before);
             write_atomically(&folder.join("paths.csv"), |out| std::io::Write::write_all(out, text.as_bytes()))?;
             summary.files.push("paths.csv".into());
         }
         if fields {
-            let speed = conduction_speed(problem, &arrival.time);
-            summary.files.push(write_fields(context, &time, &before, &speed)?);
+            let speed = timed("speeds", || conduction_speed(problem, &arrival.time));
+            summary.files.push(timed("write fields", || write_fields(context, &time, &before, &speed))?);
         }
     }
     if call.settings.plot {
@@ -111,12 +114,12 @@ fn write_fields(
     let mut domain = vec![0_u32; mesh.n_nodes()];
     (0..domains.n_domains()).for_each(|index| domain[domains.span(index)].fill(index as u32));
     let predecessor: Vec<i64> = before
-        .iter()
+        .par_iter()
         .map(|before| mesh.element_labels.get(before.element as usize).map_or(-1, |&label| label.into()))
         .collect();
-    let direction: Vec<f32> =
-        before.iter().enumerate().flat_map(|(node, before)| self::direction(mesh, node, before)).collect();
-    let class: Vec<u32> = mesh.class.iter().map(|&class| class.into()).collect();
+    let direction: Vec<[f32; 3]> =
+        before.par_iter().enumerate().map(|(node, before)| self::direction(mesh, node, before)).collect();
+    let class: Vec<u32> = mesh.class.par_iter().map(|&class| class.into()).collect();
     let written = Simplices {
         coordinates: mesh.coordinates,
         elements: mesh.elements,
@@ -129,7 +132,7 @@ fn write_fields(
         one("arrival", Values::F64(&shown)),
         one("domain", Values::U32(&domain)),
         one("predecessor", Values::I64(&predecessor)),
-        DataArray { name: "direction", components: 3, values: Values::F32(&direction) },
+        DataArray { name: "direction", components: 3, values: Values::F32(direction.as_flattened()) },
         one("node_label", Values::U32(mesh.node_labels)),
     ];
     let elemental = [

@@ -84,6 +84,16 @@ impl Cells {
         }
     }
 
+    /// Adds cells of one kind, triangles or tetrahedra, with the labels that [`push`](Self::push) would be given by their place.
+    pub fn extend(&mut self, kind: Kind, mut nodes: Vec<u32>) {
+        let cells = self.n..self.n + (nodes.len() / kind.corners()) as u32;
+        self.n = cells.end;
+        let same = if kind == Kind::Triangle { &mut self.triangles } else { &mut self.tetrahedra };
+        same.nodes.append(&mut nodes);
+        same.cell.extend(cells.clone());
+        same.labels.extend(cells);
+    }
+
     /// Number of cells so far.
     pub fn len(&self) -> usize {
         self.n as usize

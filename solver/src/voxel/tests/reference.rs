@@ -3,7 +3,7 @@
 use pogo_kernels::voxel::{Solution, StaticProblem};
 
 use crate::voxel::element::Cube;
-use crate::voxel::elements::{internal_force, per_element};
+use crate::voxel::elements::{each_of_pieces, internal_force};
 
 /// Solves a problem from rest.
 pub(super) fn solve(problem: &StaticProblem<'_>, tolerance: f64, max_iterations: usize) -> Solution {
@@ -47,7 +47,10 @@ pub(super) fn solve(problem: &StaticProblem<'_>, tolerance: f64, max_iterations:
     let load = norm(&residual(&product(&prescribed)));
     let mut u = prescribed;
     let mut diagonal = vec![0.0; n];
-    let each = per_element(bricks, |element| (element.nodes, moduli.young(element.number as usize)));
+    let each = each_of_pieces(bricks, |values, element| {
+        values.push((element.nodes, moduli.young(element.number as usize)));
+    });
+    let each = each.into_iter().flatten();
     for (nodes, young) in each {
         for (c, node) in nodes.into_iter().enumerate() {
             (0..3).for_each(|d| {

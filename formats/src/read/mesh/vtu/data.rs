@@ -180,7 +180,8 @@ impl Layout {
         if !data.len().is_multiple_of(bytes) {
             return Err("its length is no whole number of values".into());
         }
-        Ok(data.chunks_exact(bytes).map(|value| number.value(value, self.big)).collect())
+        let values = data.par_chunks_exact(bytes).with_min_len(1 << 14);
+        Ok(values.map(|value| number.value(value, self.big)).collect())
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
+use rayon::prelude::*;
 
 use super::cells::{Cells, Kind};
 use super::{CellArray, MeshFile, MeshFileError, bytes_of};
@@ -137,6 +138,10 @@ impl Piece<'_> {
         let types = self.need(Section::Cells, "types", Some(self.n_cells))?;
         let offsets = self.need(Section::Cells, "offsets", Some(self.n_cells))?;
         let connectivity = self.need(Section::Cells, "connectivity", None)?;
+        if let Some((kind, nodes)) = self.cells_alike((&types, &offsets, &connectivity), first) {
+            cells.extend(kind, nodes);
+            return Ok(());
+        }
         let mut start = 0;
         for (cell, (&code, &end)) in types.iter().zip(&offsets).enumerate() {
             let wrong = |message: String| MeshFileError::new(self.path, 0, format!("cell {cell}{message}"));
@@ -157,6 +162,24 @@ impl Piece<'_> {
             cells.push(kind, cells.len() as u32, 0, &own[..n]);
         }
         Ok(())
+    }
+
+    /// The kind and the nodes of all cells where all are triangles or all are tetrahedra and nothing is wrong with them.
+    fn cells_alike(
+        &self,
+        (types, offsets, connectivity): (&[f64], &[f64], &[f64]),
+        first: usize,
+    ) -> Option<(Kind, Vec<u32>)> {
+        let kind = kind_of(*types.first()? as u8);
+        let (n, n_points) = (kind.corners(), self.n_points as f64);
+        let is_whole = n > 0 && connectivity.len() == n * types.len();
+        let alike = || types.par_iter().all(|code| *code == types[0]);
+        let in_step = || offsets.par_iter().enumerate().all(|(cell, &end)| end == (n * (cell + 1)) as f64);
+        let inside = || connectivity.par_iter().all(|&node| node >= 0.0 && node < n_points);
+        if !(is_whole && alike() && in_step() && inside()) {
+            return None;
+        }
+        Some((kind, connectivity.par_iter().map(|&node| (first + node as usize) as u32).collect()))
     }
 
     /// Adds the numbers on cells to the arrays of the pieces before.
