@@ -1,5 +1,7 @@
 //! The deck reader on small decks of our own: what each card gives, and what each mistake says.
 
+mod advice;
+mod cut;
 mod mesh;
 mod mistakes;
 mod setup;

@@ -210,7 +210,7 @@ fn folded_elements_are_refused_and_bent_ones_are_a_warning() {
     let bent = notes.iter().find(|n| n.text.contains("element 1: badly shaped")).unwrap();
     assert!(bent.is_warning && bent.to_string().starts_with("deck.inp: warning: "), "{bent}");
     let (_, notes) = deck(CUBE).finish().unwrap();
-    assert!(notes.iter().all(|n| !n.is_warning), "{notes:?}");
+    assert!(notes.iter().all(|n| !n.text.contains("badly shaped")), "{notes:?}");
 }
 
 #[test]

@@ -72,7 +72,9 @@ impl Prepare for Explicit {
         work.stage("read");
         let job = if request.jobs.is_empty() { None } else { Some(ExplicitJob::read(&request.jobs)?) };
         let read_options = apply_job::read_options(job.as_ref(), options.deck.ignore.clone());
-        let mut deck = deck::read(&request.input, &read_options)?;
+        let makes_sections = job.as_ref().is_some_and(|job| !(job.sections.is_empty() && job.materials.is_empty()));
+        let deck = deck::read(&request.input, &read_options);
+        let mut deck = deck.map_err(|error| error.with_missing(&read_options, makes_sections))?;
 
         work.stage("apply");
         if let Some(job) = &job {

@@ -7,8 +7,9 @@ use crate::cli::word;
 /// Options for what is read from a deck.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct DeckOptions {
-    /// Leave out a keyword although it changes the physics; CONTACT, PLASTIC and the like stand for all keywords of their
-    /// kind. Repeatable.
+    /// Leave out a keyword or a type of elements although it changes the physics; CONTACT, PLASTIC and the like stand for all
+    /// keywords of their kind, NO-SECTION for elements that no section names, LATER-STEPS for all steps but the first.
+    /// Repeatable.
     #[arg(long, value_name = "KEYWORD", action = clap::ArgAction::Append)]
     pub ignore: Vec<String>,
 }

@@ -345,3 +345,47 @@ fn a_support_that_overrules_a_moving_one_is_a_warning() {
     );
     assert!(!check("name = 'wall'\nside = 'xmin'\ncomponents = 'x'").contains("does nothing"));
 }
+
+#[test]
+fn what_changes_the_model_is_said_even_when_quiet() {
+    let folder = tempfile::tempdir().unwrap();
+    let deck = bare_mesh(2)
+        + "*Elset, elset=HALF\n1, 2, 3\n*Solid Section, elset=HALF, material=steel\n*Material, name=steel\n*Density\n7800.\n\
+           *Elastic\n2.1e11, 0.3\n*Step, nlgeom=YES\n*Dynamic, Explicit\n, 1e-5\n*End Step\n";
+    fs::write(folder.path().join("mesh.inp"), deck).unwrap();
+    let output = pogo_block(folder.path(), &["mesh.inp", "-q"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("error: elements without a section: CPS3 (5)"), "{}", text(&output.stderr));
+    let output = pogo_block(folder.path(), &["mesh.inp", "-q", "--ignore", "NO-SECTION"]);
+    assert!(output.status.success() && output.stdout.is_empty());
+    let said = text(&output.stderr);
+    for expected in
+        ["warning: elements left out, as no section names them: CPS3 (5)", "warning: nlgeom: solved as small-strain"]
+    {
+        assert!(said.contains(expected), "{said}");
+    }
+    assert!(!said.contains("note: "), "{said}");
+}
+
+#[test]
+fn all_that_a_refused_deck_lacks_is_said_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let deck = bare_mesh(2)
+        + "*Solid Section, elset=PLATE, material=steel\n*Material, name=steel\n*Elastic\n2.1e11, 0.3\n*Step\n*Static\n*End Step\n";
+    fs::write(folder.path().join("mesh.inp"), &deck).unwrap();
+    let check = |arguments: &[&str]| {
+        text(&pogo_block(folder.path(), &[&["mesh.inp", "--check", "-q"], arguments].concat()).stderr)
+    };
+    let said = check(&[]);
+    assert!(said.contains("asks for *STATIC") && said.contains("material `steel` has no density"), "{said}");
+    // Each half of the advice is taken.
+    fs::write(folder.path().join("time.toml"), "[solver]\ntime = 1e-3\n").unwrap();
+    let said = check(&["--job", "time.toml"]);
+    assert!(!said.contains("*STATIC: only") && said.contains("material `steel` has no density"), "{said}");
+    let steel = "[[material]]\nname = \"steel\"\ndensity = 7800\nyoung = 2.1e11\npoisson = 0.3\n";
+    fs::write(folder.path().join("steel.toml"), steel).unwrap();
+    let said = check(&["--job", "steel.toml"]);
+    assert!(said.contains("asks for *STATIC") && !said.contains("density"), "{said}");
+    let output = pogo_block(folder.path(), &["mesh.inp", "--check", "-q", "--job", "time.toml", "--job", "steel.toml"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}

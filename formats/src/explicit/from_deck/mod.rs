@@ -1,15 +1,16 @@
 //! What a deck says → a [`Model`]: drops what no section uses and checks that nothing is missing.
 
+mod missing;
 mod shape;
+mod units;
 
+use self::missing::{complete, incomplete, nothing_to_compute, report_others, without_section};
 use self::shape::{distortion, orient};
 use super::{ExplicitSettings, Lumping, Material, Model, Setup};
 use crate::dynamics::{Increment, LoadKind};
 use crate::mesh::{ElementGroup, ElementKind, Mesh};
 use crate::read::deck::regroup::{DROPPED, new_index, regroup, remap, renumber_elements, repeats, retain_where};
-use crate::read::deck::{
-    Deck, DeckError, DeckMaterial, NO_SECTION, Note, Other, Step, flatten, nodes_of_other, other_dimension,
-};
+use crate::read::deck::{Deck, DeckError, NO_SECTION, Note, Step, flatten};
 use crate::words::counted;
 
 /// Problems and notes of this stage.
@@ -42,12 +43,12 @@ impl Deck {
     /// the caller sets it.
     ///
     /// # Errors
-    /// No element has a section; a section's material lacks density or stiffness; a step is required and there is none;
+    /// No element has a section, or some have none; a section's material lacks density or stiffness; a step is required and there is none;
     /// 2D and 3D elements are mixed; a 2D mesh is not plane; an element has no volume; a load has no node left.
     pub fn finish(mut self) -> Result<(Model, Vec<Note>), DeckError> {
         let mut findings = Findings { problems: Vec::new(), notes: std::mem::take(&mut self.notes) };
         report_others(&self, &mut findings);
-        let can_compute = self.mesh.n_elements() > 0 || self.others.is_empty();
+        let nothing = nothing_to_compute(&self);
         keep_elements(&mut self, &mut findings);
         if self.mesh.n_elements() > 0 {
             set_dimension(&mut self.mesh, &mut findings);
@@ -56,17 +57,18 @@ impl Deck {
                 renumber_nodes(&mut self, &nodes, &mut findings);
             }
         } else {
-            findings.error(nothing_to_compute(&self, can_compute));
+            findings.error(nothing);
         }
         let materials = keep_sections(&mut self, &mut findings);
         if self.step.is_none() && self.require_step {
-            findings.error("there is no *STEP with *DYNAMIC, EXPLICIT: give one, or a job that sets the time");
+            findings.error(missing::NO_STEP);
         }
+        units::check(&self, &materials, &mut findings);
         for problem in findings.problems.iter_mut().chain(&mut findings.notes).filter(|p| p.file.is_empty()) {
             problem.file = self.report.files.first().cloned().unwrap_or_default();
         }
         if !findings.problems.is_empty() {
-            return Err(DeckError { problems: findings.problems, report: Some(Box::new(self.report)) });
+            return Err(DeckError { problems: findings.problems, report: Some(Box::new(self.report)), deck: None });
         }
         let Step { time, increment } =
             self.step.unwrap_or(Step { time: 0., increment: Increment::Automatic { factor: 1. } });
@@ -88,70 +90,16 @@ impl Deck {
     }
 }
 
-/// Why no element is left.
-fn nothing_to_compute(deck: &Deck, can_compute: bool) -> String {
-    if !can_compute {
-        let types = deck.others.iter().map(|o| match alike(&o.count.name) {
-            Some(alike) => format!("{} ({alike} in its place)", o.count.name),
-            None => o.count.name.clone(),
-        });
-        let types: Vec<String> = types.collect();
-        return format!(
-            "no element is of a type that is computed; TYPE= may say, where only the mesh counts: {}",
-            types.join(", ")
-        );
-    }
-    let text = match deck.has_sections {
-        false => "no element has a section: give a *SOLID SECTION, or a job that says what the mesh is made of",
-        true => "no element that can be computed has a section",
-    };
-    text.into()
-}
-
-/// Elements of types that are not computed and that no section of the deck names.
-fn report_others(deck: &Deck, findings: &mut Findings) {
-    let without: Vec<_> = deck.others.iter().filter(|o| o.count.count > o.with_section).collect();
-    // Where the deck itself has sections, it says what belongs to the model. Else only lower dimensions are surely not part of it.
-    let (part, beside): (Vec<_>, Vec<_>) = without
-        .into_iter()
-        .partition(|o| !deck.has_sections && other_dimension(&o.count.name) >= deck.mesh.dimension as usize);
-    let list = |others: &[&Other]| {
-        let each = others.iter().map(|o| format!("{} ({})", o.count.name, o.count.count - o.with_section));
-        each.collect::<Vec<_>>().join(", ")
-    };
-    if let Some(first) = part.first() {
-        let text = format!("element types that are not computed: {}; --ignore TYPE leaves one out", list(&part));
-        findings.problems.push(Note::new(&first.count.file, first.count.line, text));
-    }
-    if let Some(first) = beside.first() {
-        let text = format!("elements left out, as no section names them: {}", list(&beside));
-        findings.notes.push(Note::new(&first.count.file, first.count.line, text));
-    }
-}
-
-/// The first computed types that have the nodes of a type that is not computed: programs that know meshes alone, such as meshio, write R3D3 for
-/// triangles, CAX4P for quadrilaterals and C3D8RH for hexahedra.
-fn alike(name: &str) -> Option<String> {
-    let (dimension, n_nodes) = (other_dimension(name), nodes_of_other(name)?);
-    let alike = ElementKind::ALL.into_iter().filter(|kind| (kind.dimension(), kind.n_nodes()) == (dimension, n_nodes));
-    let names: Vec<&str> = alike.map(ElementKind::name).take(2).collect();
-    (!names.is_empty()).then(|| names.join(" or "))
-}
-
 /// Drops the elements without a section and joins groups of one kind.
 fn keep_elements(deck: &mut Deck, findings: &mut Findings) {
+    without_section(deck, findings);
     let n_sections = deck.sections.len();
     let is_kept = |section: u32| (section as usize) < n_sections;
     let groups = &deck.mesh.groups;
-    let dropped = groups.iter().map(|g| (g.kind, g.section.iter().filter(|s| !is_kept(**s)).count()));
-    let dropped: Vec<(ElementKind, usize)> = dropped.filter(|(_, n)| *n > 0).collect();
+    let drops = groups.iter().any(|group| group.section.iter().any(|section| !is_kept(*section)));
     let kinds: Vec<ElementKind> = groups.iter().map(|group| group.kind).collect();
-    if dropped.is_empty() && !repeats(&kinds) && groups.iter().all(|group| !group.is_empty()) {
+    if !drops && !repeats(&kinds) && groups.iter().all(|group| !group.is_empty()) {
         return;
-    }
-    if !dropped.is_empty() {
-        let each: Vec<String> = dropped.iter().map(|(kind, n)| format!("{} ({n})", kind.name())).collect();
-        findings.note(format!("elements left out, as no section names them: {}", each.join(", ")));
     }
     let map = regroup(&mut deck.mesh, &kinds, |group, at| {
         is_kept(group.section[at]).then(|| (group.kind, group.nodes(at).into()))
@@ -259,9 +207,9 @@ fn renumber_nodes(deck: &mut Deck, map: &[u32], findings: &mut Findings) {
                     };
                     let text = format!("load `{}`: {which} to no element", load.name);
                     if nodes.is_empty() && !deck.unconnected_loads {
-                        findings.error(text + ": nothing carries it");
+                        findings.error(text + ": nothing carries it; --ignore CLOAD leaves all such loads out");
                     } else {
-                        findings.note(text);
+                        findings.warning(text);
                     }
                 }
             }
@@ -287,7 +235,7 @@ fn renumber_nodes(deck: &mut Deck, map: &[u32], findings: &mut Findings) {
     deck.histories.retain_mut(|h| keep(&h.set, &mut h.nodes));
     if !unused.is_empty() {
         let text = "conditions and histories left out, as none of their nodes belongs to an element";
-        findings.note(format!("{text}: {}", unused.join(", ")));
+        findings.warning(format!("{text}: {}", unused.join(", ")));
     }
 }
 
@@ -319,10 +267,7 @@ fn keep_sections(deck: &mut Deck, findings: &mut Findings) -> Vec<Material> {
                 *new = materials.len() as u32;
                 materials.push(complete);
             }
-            Err(what) if *needed => {
-                let text = format!("material `{}` has no {what}{idle}", material.name);
-                findings.problems.push(Note::new(&material.file, material.line, text));
-            }
+            Err(what) if *needed => findings.problems.push(incomplete(material, what, &idle)),
             Err(_) => unused.push(material.name.clone()),
         }
     }
@@ -342,18 +287,4 @@ fn keep_sections(deck: &mut Deck, findings: &mut Findings) -> Vec<Material> {
         }
     }
     materials
-}
-
-fn complete(material: &DeckMaterial) -> Result<Material, &'static str> {
-    match (material.density, &material.elasticity) {
-        (Some(density), Some(elasticity)) => Ok(Material {
-            name: material.name.clone(),
-            density,
-            elasticity: elasticity.clone(),
-            damping_alpha: material.damping_alpha,
-        }),
-        (Some(_), None) => Err("stiffness (*ELASTIC)"),
-        (None, Some(_)) => Err("density (*DENSITY)"),
-        (None, None) => Err("density and no stiffness (*DENSITY, *ELASTIC, or a job that defines it)"),
-    }
 }

@@ -59,6 +59,17 @@ fn positions(mesh_dimension: usize, coordinates: &[f64], nodes: &[u32]) -> [Vect
     x
 }
 
+/// Area or volume of each element, by the Jacobian at its centre.
+pub(super) fn volumes(
+    kind: ElementKind,
+    dimension: usize,
+    coordinates: &[f64],
+    connectivity: &[u32],
+) -> impl Iterator<Item = f64> {
+    let nodes = connectivity.chunks_exact(kind.n_nodes());
+    nodes.map(move |nodes| signed_volume(kind, &positions(dimension, coordinates, nodes)).abs())
+}
+
 /// Turns elements whose nodes run the wrong way round (clockwise in 2D), so that areas and volumes are positive.
 pub(super) fn orient(mesh: &mut Mesh) -> Shapes {
     let mut shapes = Shapes::default();

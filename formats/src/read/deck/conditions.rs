@@ -18,6 +18,13 @@ use crate::mesh::NamedSet;
 /// Share of the elements' stable increment that an automatic increment takes where the deck gives no `SCALE FACTOR=`.
 const SAFETY: f64 = 0.95;
 
+/// Keywords that join nodes which carry no element, and turn, to others.
+pub(super) const CARRIERS: &[&str] =
+    &["COUPLING", "RIGID BODY", "EQUATION", "MPC", "PRE-TENSION SECTION", "EMBEDDED ELEMENT"];
+
+/// The way round boundary conditions that are not computed.
+const LEAVES_OUT: &str = "--ignore BOUNDARY leaves all boundary conditions out";
+
 /// Prescribed degrees of freedom (1 to 6) of the named kinds.
 const NAMED_KINDS: &[(&str, &[u8])] = &[
     ("XSYMM", &[1, 5, 6]),
@@ -106,9 +113,13 @@ impl<'a> Conditions<'a> {
                 }
                 "STEP" if self.deck.step.is_some() => {
                     let place = card.keyword.place;
-                    match (card.keyword.word("NLGEOM") == "NO", self.lines) {
-                        (false, false) => log.note(place, "nlgeom: solved as small-strain linear"),
-                        (true, true) => log.note(place, "NLGEOM=NO: springs turn with their ends all the same"),
+                    let nlgeom = card.keyword.get("NLGEOM").map(|_| card.keyword.word("NLGEOM") != "NO");
+                    let text = "nlgeom: solved as small-strain linear";
+                    match (nlgeom, self.lines) {
+                        (None, false) => log.note(place, text),
+                        // Who writes it means it.
+                        (Some(true), false) => log.warning(place, text),
+                        (Some(false), true) => log.note(place, "NLGEOM=NO: springs turn with their ends all the same"),
                         _ => {}
                     }
                 }
@@ -123,12 +134,9 @@ impl<'a> Conditions<'a> {
         if self.deck.amplitudes.iter().any(|a| a.name.eq_ignore_ascii_case(name)) {
             return log.error(place, format!("amplitude `{name}` is defined twice"));
         }
-        for flag in ["SHIFTX", "SHIFTY"] {
-            if card.keyword.has(flag) {
-                log.error(place, format!("amplitude `{name}`: {flag} is not supported: write the shifted table"));
-            }
-        }
         match amplitude_shape(card, log) {
+            // Refused already.
+            _ if card.keyword.has("USER") => self.bad_amplitudes.push(name.to_owned()),
             Ok(shape) => self.push_amplitude(name, shape, card.keyword.word("VALUE") == "ABSOLUTE"),
             Err(what) => {
                 log.error(place, format!("amplitude `{name}`{what}"));
@@ -148,7 +156,7 @@ impl<'a> Conditions<'a> {
         }
         let values = numbers(card, log).into_iter().next().unwrap_or_default();
         let value = |i: usize| values.get(i).copied().unwrap_or(0.);
-        let (first, time, largest) = (value(0), value(1), value(3));
+        let (first, time, least, largest) = (value(0), value(1), value(2), value(3));
         if time <= 0. {
             return log.error(place, "*DYNAMIC, EXPLICIT needs the step's time as its second number");
         }
@@ -161,9 +169,11 @@ impl<'a> Conditions<'a> {
             // The one way to force an increment without DIRECT: the first is also the largest.
             Increment::Fixed(first)
         } else {
-            if largest > 0. {
-                let text = format!("the largest increment {largest} is not used: the increment is the stable one");
-                log.note(place, text);
+            for (which, given) in [("first", first), ("smallest", least), ("largest", largest)] {
+                if given > 0. {
+                    let text = format!("the {which} increment {given} is not used: the increment is the stable one");
+                    log.note(place, text);
+                }
             }
             let factor = card.keyword.real("SCALEFACTOR").filter(|factor| *factor > 0.);
             if factor.is_none() && card.keyword.has("SCALEFACTOR") {
@@ -208,15 +218,15 @@ impl<'a> Conditions<'a> {
         match dof {
             1..=3 if dof <= u32::from(self.dimension) => Some(dof as u8 - 1),
             1..=6 if value == 0. => None,
-            4..=6 if self.ignore.covers(&["COUPLING", "RIGID BODY"]) => {
+            4..=6 if self.ignore.covers(CARRIERS) => {
                 log.note(place, "rotations have no effect without the constraint that is ignored");
                 None
             }
-            11..=30 if self.ignore.covers(&["TEMPERATURE"]) => {
+            0 | 11..=30 if self.ignore.covers(&["TEMPERATURE"]) => {
                 log.note(place, "temperatures have no effect here");
                 None
             }
-            11..=30 => {
+            0 | 11..=30 => {
                 let text = "is a temperature, which is not computed; --ignore TEMPERATURE leaves it out";
                 log.error(place, format!("degree of freedom {dof} {text}"));
                 None
@@ -231,8 +241,14 @@ impl<'a> Conditions<'a> {
                 log.error(place, format!("degree of freedom {dof} {text}"));
                 None
             }
+            7..=10 => {
+                let what = ["the warping of a beam", "a pressure", "an electric potential", "the flow of a material"];
+                let what = what[dof as usize - 7];
+                log.error(place, format!("degree of freedom {dof} is {what}, which is not computed; {LEAVES_OUT}"));
+                None
+            }
             _ => {
-                log.error(place, format!("degree of freedom {dof} is not computed (1, 2 and 3 are)"));
+                log.error(place, format!("degree of freedom {dof} is not computed (1, 2 and 3 are); {LEAVES_OUT}"));
                 None
             }
         }
@@ -245,16 +261,14 @@ impl<'a> Conditions<'a> {
             self.deck.boundaries.drain(..self.n_model_boundaries);
             self.n_model_boundaries = 0;
         }
-        for flag in ["USER", "SUBMODEL", "FIXED", "TIMEDELAY"] {
-            if card.keyword.parameters.iter().any(|(key, _)| key == flag) {
-                log.error(place, format!("*BOUNDARY, {flag} is not supported"));
-            }
-        }
         let kind = match card.keyword.word("TYPE").as_str() {
             "" | "DISPLACEMENT" => BoundaryKind::Displacement,
             "VELOCITY" => BoundaryKind::Velocity,
             "ACCELERATION" => BoundaryKind::Acceleration,
-            other => return log.error(place, format!("*BOUNDARY, TYPE={other} is not supported")),
+            other => {
+                let text = "DISPLACEMENT, VELOCITY and ACCELERATION are; --ignore BOUNDARY leaves all conditions out";
+                return log.error(place, format!("*BOUNDARY, TYPE={other} is not supported: {text}"));
+            }
         };
         let amplitude = self.amplitude_of(card, log);
         // Writers without sets give a line a node: equal lines for bare nodes become one entry a component.
@@ -335,17 +349,6 @@ impl<'a> Conditions<'a> {
         Some((nodes, dof, self.component(dof, value, entry.place, log)?, value))
     }
 
-    /// Parameters that change what a load means. Loads on surfaces follow unless they say otherwise: of small strains, all one.
-    fn check_load(&self, card: &Card, log: &mut Log) {
-        for flag in ["FOLLOWER", "USER", "CYCLICMODE", "LOADCASE", "IMAGINARY", "ORIENTATION", "TIMEDELAY"] {
-            let given = card.keyword.parameters.iter().find(|(key, _)| key == flag);
-            let follows = flag == "FOLLOWER" && card.keyword.key == "DSLOAD";
-            if given.is_some_and(|(_, value)| !value.eq_ignore_ascii_case("NO")) && !follows {
-                log.error(card.keyword.place, format!("*{}, {flag} is not supported", card.keyword.name));
-            }
-        }
-    }
-
     /// Gives the name that the load has.
     fn push_load(&mut self, name: &str, kind: LoadKind, magnitude: f64, amplitude: Option<u32>) -> String {
         let name = unique_name(name, &mut self.load_names);
@@ -354,7 +357,6 @@ impl<'a> Conditions<'a> {
     }
 
     fn concentrated(&mut self, card: &Card, log: &mut Log) {
-        self.check_load(card, log);
         let amplitude = self.amplitude_of(card, log);
         // As for boundary conditions, for ascending nodes (a node that comes twice is loaded twice).
         let mut run: Option<u32> = None;
@@ -381,7 +383,6 @@ impl<'a> Conditions<'a> {
     }
 
     fn distributed(&mut self, card: &Card, log: &mut Log) {
-        self.check_load(card, log);
         let amplitude = self.amplitude_of(card, log);
         for entry in entries(card, log) {
             let (set, label) = (entry.text(0), entry.word(1));
@@ -411,6 +412,7 @@ impl<'a> Conditions<'a> {
                 continue;
             };
             let Some(kind) = self.element_load(&label, elements, &entry, log) else { continue };
+            more_than_read(&entry, if label == "GRAV" { 6 } else { 3 }, log);
             let name = if set.is_empty() { label } else { format!("{set}.{label}") };
             let name = self.push_load(&name, kind, magnitude, amplitude);
             if is_of_set {
@@ -437,8 +439,7 @@ impl<'a> Conditions<'a> {
             return direction.map(|direction| LoadKind::Gravity { elements, direction });
         }
         let Some(face) = label.strip_prefix('P').and_then(|n| n.parse::<usize>().ok()).filter(|n| *n > 0) else {
-            let known = "P1 to P6, BX, BY, BZ and GRAV are";
-            log.error(place, format!("distributed load `{label}` is not supported ({known})"));
+            log.error(place, other_load(label));
             return None;
         };
         match faces_of(&self.assembly.mesh, &elements, face) {
@@ -457,7 +458,6 @@ impl<'a> Conditions<'a> {
     }
 
     fn on_surface(&mut self, card: &Card, log: &mut Log) {
-        self.check_load(card, log);
         let amplitude = self.amplitude_of(card, log);
         for entry in entries(card, log) {
             let (place, surface, label) = (entry.place, entry.text(0), entry.word(1));
@@ -478,10 +478,12 @@ impl<'a> Conditions<'a> {
                     continue;
                 }
                 _ => {
-                    log.error(place, format!("surface load `{label}` is not supported (P and TRVEC are)"));
+                    let text = "P and TRVEC are; --ignore DSLOAD leaves all surface loads out";
+                    log.error(place, format!("surface load `{label}` is not supported: {text}"));
                     continue;
                 }
             };
+            more_than_read(&entry, if label == "P" { 3 } else { 6 }, log);
             self.push_load(&format!("{surface}.{label}"), kind, magnitude, amplitude);
         }
     }
@@ -498,8 +500,9 @@ fn prescribed(entry: &Entry, log: &mut Log) -> Option<(u32, u32, f64)> {
         log.error(entry.place, text);
         return None;
     };
-    if first > last || first == 0 {
-        log.error(entry.place, format!("degrees of freedom {first} to {last}"));
+    if first > last {
+        let text = "the last is below the first; write the first, the last, and then the value";
+        log.error(entry.place, format!("degrees of freedom {first} to {last}: {text}"));
         return None;
     }
     Some((first, last, value))
@@ -541,9 +544,34 @@ fn amplitude_shape(card: &Card, log: &mut Log) -> Result<AmplitudeShape, String>
         return Err(" has no data".into());
     }
     if keyword.real("SMOOTH").is_some_and(|smooth| smooth != 0.) {
-        log.note(keyword.place, format!("amplitude `{}`: SMOOTH= is not applied", keyword.value("NAME")));
+        let text = "SMOOTH= is not applied: the corners of the table stay";
+        log.warning(keyword.place, format!("amplitude `{}`: {text}", keyword.value("NAME")));
     }
     Ok(if smooth { AmplitudeShape::SmoothStep { times, values } } else { AmplitudeShape::Tabular { times, values } })
+}
+
+/// Notes what stands behind the first `n` fields of a line.
+fn more_than_read(entry: &Entry, n: usize, log: &mut Log) {
+    if entry.has_more(n) {
+        log.note(entry.place, format!("what stands behind the first {n} fields of this load is without effect"));
+    }
+}
+
+/// What a distributed load is that is not computed.
+fn other_load(label: &str) -> String {
+    let what = match label {
+        "CENTRIF" | "CENT" | "ROTA" | "CORIO" | "ROTDYNF" => " (a body that turns)",
+        "NEWTON" => " (gravity between bodies)",
+        "P" | "PX" | "PY" | "PZ" | "TRSHR" | "TRVEC" => " (a load of shells or beams)",
+        _ if label.ends_with("NU") => " (a user subroutine)",
+        _ if label.starts_with("HP") => " (a pressure that grows with depth)",
+        _ if label.starts_with("VP") || label.starts_with("SP") => " (a viscous or stagnation pressure)",
+        _ if label.starts_with("ED") => " (a load on the edges of shells)",
+        _ if label.starts_with('F') => " (an elastic foundation)",
+        _ => "",
+    };
+    let text = "P1 to P6, BX, BY, BZ and GRAV are; --ignore DLOAD leaves all distributed loads out";
+    format!("distributed load `{label}`{what} is not supported: {text}")
 }
 
 /// Whether a name is a label rather than a set.

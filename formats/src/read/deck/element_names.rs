@@ -69,10 +69,62 @@ pub(crate) fn nodes_of_other(name: &str) -> Option<usize> {
     ["3D", "2D"].iter().find_map(|d| name.find(d).and_then(|at| last_run(&name[at + 2..]))).or_else(|| last_run(name))
 }
 
+/// What to do about a type of elements that is not computed.
+fn remedy(name: &str) -> &'static str {
+    let starts = |prefixes: &[&str]| prefixes.iter().any(|p| name.starts_with(p));
+    let solid = if other_dimension(name) == 3 { 3 } else { 2 };
+    if name == "D" || starts(&["DC", "AC", "EC", "PC", "F2D", "F3D", "FC", "DG", "DS", "HEATCAP", "DCOUP"]) {
+        "elements of heat, fluids, pores and fields cannot be computed here"
+    } else if starts(&["CAX", "SAX", "MAX", "RAX", "CGAX", "CCL", "SFMAX"]) {
+        "axisymmetric bodies cannot be computed here; mesh a sector in 3D with C3D8 or C3D4"
+    } else if starts(&["CIN"]) {
+        "in the place of infinite elements, an [[absorbing]] layer of a job takes waves away"
+    } else if starts(&["COH", "GK"]) {
+        "cohesive and gasket elements cannot be computed here"
+    } else if starts(&["R2D", "R3D", "RB"]) {
+        "rigid surfaces cannot be computed here"
+    } else if starts(&["U", "VU"]) {
+        "user elements cannot be computed here"
+    } else if is_line(name) {
+        "a job with `physics = \"spring\"` makes springs of elements with two nodes; beams and trusses cannot be computed here"
+    } else if starts(&["B", "PIPE", "T2D", "T3D", "ELBOW", "GAP", "SPRING", "DASHPOT", "CONN", "MASS", "ROTARYI"]) {
+        "beams, trusses, gaps and connectors cannot be computed here"
+    } else if starts(&["S", "M3D"]) {
+        "shells and membranes cannot be computed here; mesh their thickness with C3D8R"
+    } else {
+        match (solid, nodes_of_other(name)) {
+            (3, Some(10)) => "mesh again with linear elements: C3D4 for 10 nodes",
+            (3, Some(15)) => "mesh again with linear elements: C3D6 for 15 nodes",
+            (3, Some(20 | 27)) => "mesh again with linear elements: C3D8 for 20 nodes",
+            (3, Some(4)) => "write C3D4 in its place, for displacements alone",
+            (3, Some(6)) => "write C3D6 in its place, for displacements alone",
+            (3, Some(8)) => "write C3D8 or C3D8R in its place, for displacements alone",
+            (2, Some(6)) => "mesh again with linear elements: CPE3 or CPS3 for 6 nodes",
+            (2, Some(8 | 9)) => "mesh again with linear elements: CPE4 or CPS4 for 8 nodes",
+            (2, Some(3)) => "write CPE3 or CPS3 in its place, for displacements alone",
+            (2, Some(4)) => "write CPE4 or CPS4 in its place, for displacements alone",
+            _ => "this type cannot be computed here",
+        }
+    }
+}
+
+/// What to do about some types of elements that are not computed, each remedy once and behind a semicolon.
+pub(crate) fn remedies<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut all: Vec<&str> = Vec::new();
+    for remedy in names.map(remedy) {
+        if !all.contains(&remedy) {
+            all.push(remedy);
+        }
+    }
+    all.iter().map(|remedy| format!("; {remedy}")).collect()
+}
+
 /// Space dimension of the region that an element of a type that is not computed fills: 0 or 1 for points and lines.
 pub(crate) fn other_dimension(name: &str) -> usize {
     let starts = |prefixes: &[&str]| prefixes.iter().any(|p| name.starts_with(p));
-    if starts(&["C3D", "DC3D", "AC3D", "CIN3D", "COH3D", "EC3D", "PC3D", "SC", "CCL", "U", "VU"]) {
+    if starts(&["SPRING"]) {
+        1
+    } else if starts(&["C3D", "DC3D", "AC3D", "CIN3D", "COH3D", "EC3D", "PC3D", "SC", "CCL", "U", "VU"]) {
         3
     } else if starts(&["CP", "CA", "CG", "DC2D", "DCA", "AC2D", "ACA", "CIN", "COH", "S", "M3D", "R3D", "DS", "DG"]) {
         2

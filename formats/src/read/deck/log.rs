@@ -33,6 +33,11 @@ impl Log {
         }
     }
 
+    /// How many problems there are.
+    pub fn n_problems(&self) -> u64 {
+        self.problems.len() as u64 + self.more_problems
+    }
+
     /// The deck refers to what it does not hold: an error, unless a file that could not be included may hold it.
     pub fn absent(&mut self, place: Place, text: impl Into<String>) {
         if !self.incomplete {
@@ -81,7 +86,7 @@ impl Log {
             let text = format!("{} not shown", counted(self.more_problems as usize, "more problem"));
             problems.push(Note::new(self.file(Place::default()), 0, text));
         }
-        Some(DeckError { problems, report: Some(Box::new(report.clone())) })
+        Some(DeckError { problems, report: Some(Box::new(report.clone())), deck: None })
     }
 }
 

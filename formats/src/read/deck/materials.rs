@@ -76,6 +76,10 @@ fn elasticity(card: &Card, ignore: &IgnoreList, log: &mut Log) -> Option<Elastic
         return None;
     }
     check_temperature(card, lines.len() > n_lines, ignore, log);
+    if values.len() > n_values {
+        let text = format!("the field behind its {n_values} constants ({}) is without effect", values[n_values]);
+        log.note(place, format!("*ELASTIC, TYPE={kind}: {text}"));
+    }
     let elasticity = match kind {
         "ISOTROPIC" => {
             let (young, poisson) = (values[0], values[1]);

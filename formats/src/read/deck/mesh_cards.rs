@@ -48,6 +48,8 @@ pub(super) struct NodeBlock {
     place: Place,
     first: usize,
     cylindrical: bool,
+    /// Something stands behind the coordinates of a node, which has been said.
+    has_more: bool,
     errors: Errors,
 }
 
@@ -62,6 +64,7 @@ impl NodeBlock {
             place: keyword.place,
             first: part.nodes.labels.len(),
             cylindrical: system == "C",
+            has_more: false,
             errors: Errors::default(),
         }
     }
@@ -71,7 +74,11 @@ impl NodeBlock {
         nodes.blocks.push(BlockStart { first: nodes.labels.len(), place: cursor.next, offset: cursor.at });
         while let Some(line) = cursor.next_data() {
             match parse_node(line) {
-                Ok((label, mut x)) => {
+                Ok((label, mut x, has_more)) => {
+                    if has_more && !self.has_more {
+                        self.has_more = true;
+                        log.note(cursor.last(), "*NODE: what stands behind the coordinates is without effect");
+                    }
                     if self.cylindrical {
                         let (sine, cosine) = x[1].to_radians().sin_cos();
                         x = [x[0] * cosine, x[0] * sine, x[2]];
@@ -95,7 +102,8 @@ impl NodeBlock {
     }
 }
 
-fn parse_node(line: &[u8]) -> Result<(u32, [f64; 3]), &'static str> {
+/// Label and coordinates, and whether anything stands behind them.
+fn parse_node(line: &[u8]) -> Result<(u32, [f64; 3], bool), &'static str> {
     let mut at = 0;
     let label =
         scan_label(line, &mut at).filter(|l| *l > 0).ok_or("a node starts with a label from 1 to 4294967295")?;
@@ -114,7 +122,7 @@ fn parse_node(line: &[u8]) -> Result<(u32, [f64; 3]), &'static str> {
             return Err("a coordinate is not a number");
         }
     }
-    Ok((label, x))
+    Ok((label, x, at < line.len()))
 }
 
 #[derive(Clone, Copy)]
@@ -380,10 +388,10 @@ mod tests {
 
     #[test]
     fn node_lines() {
-        assert_eq!(parse_node(b"1, 0.5"), Ok((1, [0.5, 0., 0.])));
-        assert_eq!(parse_node(b"7 ,\t1.D-3, , -2.,"), Ok((7, [1e-3, 0., -2.])));
-        assert_eq!(parse_node(b"3,1.0e1,10.00000,0.00000"), Ok((3, [10., 10., 0.])));
-        assert_eq!(parse_node(b"4294967295, 1, 2, 3, 0, 0, 1"), Ok((u32::MAX, [1., 2., 3.])));
+        assert_eq!(parse_node(b"1, 0.5"), Ok((1, [0.5, 0., 0.], false)));
+        assert_eq!(parse_node(b"7 ,\t1.D-3, , -2.,"), Ok((7, [1e-3, 0., -2.], false)));
+        assert_eq!(parse_node(b"3,1.0e1,10.00000,0.00000"), Ok((3, [10., 10., 0.], false)));
+        assert_eq!(parse_node(b"4294967295, 1, 2, 3, 0, 0, 1"), Ok((u32::MAX, [1., 2., 3.], true)));
         for bad in [&b"0, 1, 2"[..], b"4294967296, 1", b"1 2 3", b"1, x", b"1, 1 2", b", 1", b"1, <A>"] {
             assert!(parse_node(bad).is_err(), "{}", String::from_utf8_lossy(bad));
         }

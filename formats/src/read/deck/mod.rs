@@ -8,6 +8,8 @@
 //! The reader reports *every* problem that it finds, not only the first. It skips nothing that changes the physics unless
 //! [`ReadOptions::ignore`] names it.
 
+mod accepted;
+mod advice;
 mod assembly;
 mod conditions;
 mod data;
@@ -19,6 +21,7 @@ mod lines;
 mod log;
 mod materials;
 mod mesh_cards;
+mod nesting;
 mod numbers;
 mod parameters;
 mod parser;
@@ -35,7 +38,7 @@ mod surfaces;
 use std::path::Path;
 
 pub use element_names::is_line;
-pub(crate) use element_names::{nodes_of_other, other_dimension};
+pub(crate) use element_names::{nodes_of_other, other_dimension, remedies};
 pub use lines::{LineProperty, Lines, PointMass, Truss};
 pub(crate) use read::flatten;
 pub use report::{DeckError, DeckReport, ElementCount, KeywordCount, KeywordUse, Note, SetCount, StepReport};
@@ -53,8 +56,9 @@ pub const NO_SECTION: u32 = u32::MAX;
 /// How to read a deck.
 #[derive(Debug, Clone, Default)]
 pub struct ReadOptions {
-    /// Keywords, keyword families (`CONTACT`, `PLASTIC`, `COUPLING`) or element types that may be left out although
-    /// they change the physics. Any case; blanks, hyphens and underscores do not count.
+    /// Keywords, keyword families (`CONTACT`, `PLASTIC`, `COUPLING`, …) or element types that may be left out although
+    /// they change the physics; also `NO-SECTION` (elements that no section names) and `LATER-STEPS` (all steps but the
+    /// first). Any case; blanks, hyphens and underscores do not count.
     pub ignore: Vec<String>,
     /// [`Deck::finish`] refuses a deck without a step. False when a job follows that may set the time.
     pub require_step: bool,
@@ -141,6 +145,12 @@ pub struct Deck {
     pub(crate) has_sections: bool,
     /// Loads on nodes without elements are let go: the constraint that carried them is ignored.
     pub(crate) unconnected_loads: bool,
+    /// Elements that no section names are left out on request.
+    pub(crate) without_section: bool,
+    /// Materials with a card that is wrong: what they lack has been said.
+    pub(crate) wrong_materials: Vec<String>,
+    /// A section is wrong, so that its elements may seem to have none.
+    pub(crate) wrong_sections: bool,
 }
 
 /// Reads a deck and everything it includes.

@@ -5,14 +5,17 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::ReadOptions;
+use super::accepted::{Accepted, accepted};
+use super::advice::{Situation, log_keywords};
 use super::data::{numbers, numbers_of};
 use super::frame::Frame;
-use super::keywords::{Class, IgnoreList, classify, has_word, is_other_section, nearest};
+use super::keywords::{Class, IgnoreList, classify, has_word, is_other_section};
 use super::lexer::{Card, Cursor, DataLine, Keyword, Line, Place, Source, compact, decode};
 use super::lines::line_class;
 use super::log::Log;
-use super::mesh_cards::{ElementBlock, NodeBlock, SetBlock, shorten};
-use super::parameters;
+use super::mesh_cards::{ElementBlock, NodeBlock, SetBlock};
+use super::nesting::Nesting;
+use super::parameters::{check, check_data, check_fields};
 use super::raw::{RawDeck, RawInstance, RawMaterial, RawPart, RawStep, StepCard};
 use super::report::{KeywordCount, KeywordUse};
 
@@ -50,6 +53,13 @@ enum Block {
     Card(Card),
 }
 
+/// A keyword and where its data begin.
+struct Current {
+    keyword: Keyword,
+    accepted: &'static Accepted,
+    first_data: Option<Place>,
+}
+
 #[derive(Default)]
 pub(super) struct Parser {
     options: ReadOptions,
@@ -60,7 +70,12 @@ pub(super) struct Parser {
     keyword_places: HashMap<String, (usize, Place)>,
     pub bytes: u64,
     scope: Scope,
+    nesting: Nesting,
     block: Block,
+    /// The keyword whose data lines come next, where they are checked.
+    current: Option<Current>,
+    /// Parameters without effect, once each.
+    idle: Vec<(Place, String)>,
     in_step: bool,
     /// The step is left out on request, or is not the first.
     skip_step: bool,
@@ -111,10 +126,28 @@ impl Parser {
     /// Closes what is open at the end of the deck.
     pub fn end(&mut self) {
         self.close();
-        self.log_keywords();
+        // What a file that could not be included opens or closes is not known.
+        if !self.log.incomplete {
+            self.nesting.end(&mut self.log);
+        }
+        let places = &self.keyword_places;
+        let place = |entry: &KeywordCount| {
+            places.get(&count_key(&compact(&entry.keyword), entry.used)).map(|(_, place)| *place)
+        };
+        let keywords: Vec<_> = self.keywords.iter().filter_map(|entry| Some((entry, place(entry)?))).collect();
+        let situation = Situation {
+            options: &self.options,
+            ignore: &self.ignore,
+            has_elements: self.raw.parts().any(RawPart::is_computed),
+        };
+        log_keywords(&keywords, &self.idle, &situation, &mut self.log);
     }
 
     fn data(&mut self, cursor: &mut Cursor<'_>) {
+        if let Some(current) = self.current.as_mut().filter(|current| current.first_data.is_none()) {
+            let mut ahead = cursor.clone();
+            current.first_data = ahead.next_data().map(|_| ahead.last());
+        }
         let part = self.raw.part_mut(self.scope);
         match &mut self.block {
             Block::Nodes(block) => block.read(part, cursor, self.frame.as_ref(), &mut self.log),
@@ -183,6 +216,7 @@ impl Parser {
             return self.include(keyword.value("INPUT"), place);
         }
         self.close();
+        self.nesting.keyword(&keyword, &mut self.log);
         if self.skip_step {
             // Asked for twice, which is no mistake.
             self.ignore.covers(&[&keyword.key]);
@@ -225,15 +259,26 @@ impl Parser {
         match class {
             Some(Class::Read) => {
                 self.count(&keyword, KeywordUse::Read);
-                parameters::check(&keyword, &mut self.log);
+                self.check(&keyword);
                 self.open(keyword);
             }
-            Some(Class::NoEffect) => self.count(&keyword, KeywordUse::NoEffect),
-            Some(Class::Procedure) => {
-                self.procedure(&keyword);
+            Some(Class::NoEffect) => {
+                self.count(&keyword, KeywordUse::NoEffect);
+                self.check(&keyword);
+                // As a whole it has no effect, and so have its data.
+                self.current = None;
             }
+            Some(Class::Procedure { .. }) => self.procedure(&keyword),
             Some(Class::Refused { .. }) if self.material_is_replaced() => self.count(&keyword, KeywordUse::Ignored),
-            Some(Class::Refused { .. }) | None => self.count(&keyword, KeywordUse::Refused),
+            Some(Class::Refused { .. } | Class::Essential { .. }) | None => self.count(&keyword, KeywordUse::Refused),
+        }
+    }
+
+    /// Checks the parameters of a keyword, and what its data lines will be.
+    fn check(&mut self, keyword: &Keyword) {
+        if let Some(accepted) = accepted(&keyword.key) {
+            check(keyword, accepted, &mut self.idle, &mut self.log);
+            self.current = Some(Current { keyword: keyword.clone(), accepted, first_data: None });
         }
     }
 
@@ -297,7 +342,10 @@ impl Parser {
             "STEP" => self.open_step(keyword),
             "ENDSTEP" => self.in_step = false,
             "END" => {}
-            "DYNAMIC" if !keyword.has("EXPLICIT") => self.procedure(&keyword),
+            "DYNAMIC" if !keyword.has("EXPLICIT") => {
+                self.current = None;
+                self.procedure(&keyword);
+            }
             _ => self.block = Block::Card(Card { keyword, data: Vec::new() }),
         }
         if let Some(input) = input {
@@ -315,8 +363,10 @@ impl Parser {
         self.skip_step = self.raw.steps.len() > 1;
         if !self.skip_step {
             self.block = Block::Card(Card { keyword, data: Vec::new() });
+        } else if self.ignore.covers(&["LATER STEPS"]) {
+            self.log.warning(place, "all steps but the first are left out on request");
         } else if self.raw.steps.len() == 2 {
-            let text = "a second *STEP: one step is computed; split the deck, or --ignore STEP leaves all steps out";
+            let text = "a second *STEP: one step is computed; --ignore LATER-STEPS leaves out all but the first";
             self.log.error(place, text);
         }
     }
@@ -327,13 +377,22 @@ impl Parser {
     }
 
     fn close(&mut self) {
+        let current = self.current.take();
+        if let Some(Current { keyword, accepted, first_data }) = &current {
+            check_data(keyword, accepted, *first_data, &mut self.log);
+        }
         let part = self.raw.part_mut(self.scope);
         match std::mem::replace(&mut self.block, Block::Skip) {
             Block::None | Block::Skip => {}
             Block::Nodes(block) => block.close(part),
             Block::Elements(block) => block.close(part, &mut self.log),
             Block::Set(_) => {}
-            Block::Card(card) => self.close_card(card),
+            Block::Card(card) => {
+                if let Some(Current { accepted, .. }) = current {
+                    check_fields(&card, accepted, &mut self.log);
+                }
+                self.close_card(card);
+            }
         }
     }
 
@@ -380,7 +439,7 @@ impl Parser {
     }
 
     fn count(&mut self, keyword: &Keyword, used: KeywordUse) {
-        let key = format!("{}{}", keyword.key, used as u8);
+        let key = count_key(&keyword.key, used);
         match self.keyword_places.get(&key) {
             Some((at, _)) => self.keywords[*at].count += 1,
             None => {
@@ -395,41 +454,11 @@ impl Parser {
             }
         }
     }
+}
 
-    /// One message a keyword that is left out or refused.
-    fn log_keywords(&mut self) {
-        let mut without_effect = Vec::new();
-        let mut first = None;
-        for entry in &self.keywords {
-            let key = compact(&entry.keyword);
-            let Some((_, place)) = self.keyword_places.get(&format!("{key}{}", entry.used as u8)) else { continue };
-            let name = if entry.keyword.is_empty() { "(no keyword)" } else { &shorten(entry.keyword.as_bytes()) };
-            let times = if entry.count > 1 { format!(" ({} times)", entry.count) } else { String::new() };
-            match entry.used {
-                KeywordUse::Read => {}
-                KeywordUse::NoEffect => {
-                    first = first.or(Some(*place));
-                    without_effect.push(format!("*{name}"));
-                }
-                KeywordUse::Ignored if self.options.job_sets_time && is_procedure(&key) => {
-                    self.log.note(*place, format!("*{name} is left out: the job sets the time{times}"));
-                }
-                KeywordUse::Ignored => {
-                    let why = match classify(&key) {
-                        Some(Class::Refused { family, .. }) if !self.ignore.covers(&[&key, family, "STEP"]) => {
-                            "left out: the job defines its material"
-                        }
-                        _ => "ignored on request",
-                    };
-                    self.log.note(*place, format!("*{name} is {why}{times}"));
-                }
-                KeywordUse::Refused => self.log.error(*place, refusal(&entry.keyword, &key, name, &times)),
-            }
-        }
-        if let Some(place) = first {
-            self.log.note(place, format!("without effect here: {}", without_effect.join(", ")));
-        }
-    }
+/// Where keywords of one use are counted.
+fn count_key(key: &str, used: KeywordUse) -> String {
+    format!("{key}{}", used as u8)
 }
 
 /// The name of a part, an instance or a material, which must be new.
@@ -442,34 +471,6 @@ fn new_name<'n>(keyword: &Keyword, mut others: impl Iterator<Item = &'n String>,
         log.error(keyword.place, format!("{} `{name}` is defined twice", keyword.name.to_lowercase()));
     }
     name.to_owned()
-}
-
-fn is_procedure(key: &str) -> bool {
-    key == "DYNAMIC" || classify(key) == Some(Class::Procedure)
-}
-
-/// Why a keyword is refused. `key` is as [`compact`] gives it, `name` and `times` as they are shown.
-fn refusal(keyword: &str, key: &str, name: &str, times: &str) -> String {
-    match classify(key) {
-        Some(Class::Refused { family, why }) => {
-            let flag = if family.is_empty() { keyword } else { family };
-            format!("*{name} is not supported{times}: {why}; --ignore {} leaves it out", quoted(flag))
-        }
-        Some(_) => format!(
-            "this deck asks for *{name}{times}: only *DYNAMIC, EXPLICIT is computed; a job that sets the time replaces it, \
-             or --ignore {} leaves it out",
-            quoted(keyword)
-        ),
-        None => {
-            let hint = nearest(key).map(|near| format!(" (did you mean *{near}?)")).unwrap_or_default();
-            format!("*{name} is not a known keyword{times}{hint}; --ignore {} leaves it out", quoted(name))
-        }
-    }
-}
-
-/// A name as a shell takes it.
-fn quoted(name: &str) -> String {
-    if name.contains(|c: char| !c.is_ascii_alphanumeric()) { format!("\"{name}\"") } else { name.to_owned() }
 }
 
 /// A keyword line as a report shows it.

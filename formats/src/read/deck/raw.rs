@@ -40,6 +40,13 @@ pub(super) struct RawDeck {
     pub steps: Vec<RawStep>,
 }
 
+impl RawDeck {
+    /// The mesh outside of parts, those of parts, and those inside instances.
+    pub fn parts(&self) -> impl Iterator<Item = &RawPart> {
+        std::iter::once(&self.root).chain(&self.parts).chain(self.instances.iter().map(|i| &i.own))
+    }
+}
+
 /// A card that is resolved after the mesh is known.
 pub(super) struct StepCard {
     pub card: Card,
@@ -104,6 +111,11 @@ impl RawPart {
     /// Nothing that makes a mesh.
     pub fn has_no_mesh(&self) -> bool {
         self.nodes.labels.is_empty() && self.groups.is_empty() && self.others.is_empty()
+    }
+
+    /// Elements of types that are computed.
+    pub fn is_computed(&self) -> bool {
+        self.groups.iter().any(|group| !group.labels.is_empty())
     }
 
     /// Sets, sections or surfaces.

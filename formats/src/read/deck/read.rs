@@ -1,20 +1,21 @@
 //! Source → [`Deck`]: parse, assemble, resolve, count.
 
+use super::advice::quoted;
 use super::assembly::Assembly;
-use super::conditions::Conditions;
-use super::element_names::is_line;
+use super::conditions::{CARRIERS, Conditions};
+use super::element_names::{is_line, remedies};
 use super::keywords::IgnoreList;
 use super::lexer::{Place, Source};
 use super::lines::Collector;
 use super::log::Log;
 use super::materials::material;
 use super::parser::Parser;
-use super::raw::{RawDeck, RawPart};
+use super::raw::RawDeck;
 use super::regroup::collapse;
 use super::report::{DeckError, DeckReport, ElementCount, KeywordUse, SetCount, StepReport};
 use super::requests::Requests;
 use super::sections::{Other, Sections};
-use super::{Deck, NO_SECTION, ReadOptions};
+use super::{Deck, DeckMaterial, NO_SECTION, ReadOptions};
 use crate::mesh::{ElementGroup, Mesh, NamedSet};
 use crate::words::counted;
 
@@ -24,9 +25,11 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     parser.end();
     let Parser { mut log, mut raw, keywords, bytes, ignore, .. } = parser;
     let (elements, others) = count_elements(&raw, &log);
+    let (materials, wrong_materials) = materials(&raw, &ignore, &mut log);
     let mut deck = Deck {
         title: raw.title.clone(),
-        materials: raw.materials.iter().map(|m| material(m, &ignore, &mut log)).collect(),
+        materials,
+        wrong_materials,
         report: DeckReport {
             bytes,
             files: log.sources.iter().map(|s| s.name.clone()).collect(),
@@ -36,10 +39,11 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
         },
         others,
         require_step: options.require_step,
-        unconnected_loads: ignore.has(&["COUPLING", "RIGID BODY"]),
+        unconnected_loads: ignore.has(CARRIERS),
+        without_section: ignore.covers(&["NO SECTION"]),
         ..Deck::default()
     };
-    let has_shells = parts(&raw).any(|part| part.has_shells);
+    let has_shells = raw.parts().any(|part| part.has_shells);
     let Some(mut assembly) = Assembly::build(&mut raw, &mut log) else {
         let error = log.failure(&deck.report);
         return Err(error.unwrap_or_else(|| DeckError::new("", "the deck cannot be assembled")));
@@ -47,11 +51,13 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     deck.report.n_nodes = assembly.mesh.n_nodes() as u64;
     deck.report.n_elements = assembly.mesh.n_elements() as u64;
 
+    let n_problems = log.n_problems();
     let trusses = Sections::new(&mut assembly, &mut deck, &raw.cards).assign(&mut log);
+    deck.wrong_sections = log.n_problems() > n_problems;
     deck.has_sections = !deck.sections.is_empty();
     deck.others.retain(|other| !is_ignored(other, &ignore, &mut log));
     deck.others.retain(|other| !(options.lines && is_line(&other.count.name)));
-    refuse_others(&deck.others, &mut log);
+    refuse_others(&deck.others, assembly.mesh.n_elements(), &mut log);
     let lines = Collector::new(&assembly, &trusses, &ignore, &mut log);
     // Springs may leave the plane.
     if !options.mesh_only && lines.is_empty() && !has_shells {
@@ -65,11 +71,12 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
         sets.iter().map(|s| SetCount { name: s.name.clone(), count: s.members.len() as u64 }).collect()
     };
     (deck.report.node_sets, deck.report.element_sets) = (count(&node_sets), count(&element_sets));
+    deck.mesh = Mesh { node_sets, element_sets, ..assembly.mesh };
     if let Some(error) = log.failure(&deck.report) {
-        return Err(error);
+        let deck = (!log.incomplete).then(|| Box::new(deck));
+        return Err(DeckError { deck, ..error });
     }
     unused_ignores(&ignore, &deck.report, &mut log);
-    deck.mesh = Mesh { node_sets, element_sets, ..assembly.mesh };
     if let Some(text) = collapse(&mut deck) {
         log.note(Place { source: 0, line: 0 }, text);
     }
@@ -77,11 +84,25 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     Ok(deck)
 }
 
+/// The materials, and the names of those with a card that is wrong.
+fn materials(raw: &RawDeck, ignore: &IgnoreList, log: &mut Log) -> (Vec<DeckMaterial>, Vec<String>) {
+    let mut wrong = Vec::new();
+    let each = raw.materials.iter().map(|raw| {
+        let before = log.n_problems();
+        let material = material(raw, ignore, log);
+        if log.n_problems() > before {
+            wrong.push(material.name.clone());
+        }
+        material
+    });
+    (each.collect(), wrong)
+}
+
 /// What the deck as it is written says of itself.
 fn first_report(raw: &RawDeck) -> DeckReport {
     DeckReport {
         title: raw.title.clone(),
-        node_lines: parts(raw).map(|p| p.nodes.labels.len() as u64).sum(),
+        node_lines: raw.parts().map(|p| p.nodes.labels.len() as u64).sum(),
         materials: raw.materials.iter().map(|m| m.name.clone()).collect(),
         steps: raw.steps.iter().map(|s| StepReport { name: s.name.clone(), procedure: s.procedure.clone() }).collect(),
         ..DeckReport::default()
@@ -100,10 +121,6 @@ fn is_ignored(other: &Other, ignore: &IgnoreList, log: &mut Log) -> bool {
     ignored
 }
 
-fn parts(raw: &RawDeck) -> impl Iterator<Item = &RawPart> {
-    std::iter::once(&raw.root).chain(&raw.parts).chain(raw.instances.iter().map(|i| &i.own))
-}
-
 /// Elements by type as the deck writes them, and those of types that are not computed.
 fn count_elements(raw: &RawDeck, log: &Log) -> (Vec<ElementCount>, Vec<Other>) {
     let mut counts: Vec<(Place, String, u64, bool)> = Vec::new();
@@ -114,7 +131,7 @@ fn count_elements(raw: &RawDeck, log: &Log) -> (Vec<ElementCount>, Vec<Other>) {
         }
         None => counts.push((place, name.to_owned(), n as u64, supported)),
     };
-    for part in parts(raw) {
+    for part in raw.parts() {
         for group in &part.groups {
             let place = group.blocks.first().map(|b| b.place).unwrap_or_default();
             add(place, group.kind.name(), group.labels.len(), true);
@@ -145,27 +162,23 @@ fn unused_ignores(ignore: &IgnoreList, report: &DeckReport, log: &mut Log) {
     }
 }
 
-/// One error for all element types that are not computed, where a section asks for any of them.
-fn refuse_others(others: &[Other], log: &mut Log) {
+/// One error for all element types that are not computed, where a section asks for any of them. `n_computed` elements are of other
+/// types.
+fn refuse_others(others: &[Other], n_computed: usize, log: &mut Log) {
     let Some(first) = others.iter().find(|o| o.with_section > 0) else { return };
     let list = others.iter().map(|o| {
         let plural = if o.count.count == 1 { "" } else { "s" };
         format!("{} ({} element{plural}, line {})", o.count.name, o.count.count, o.place.line)
     });
     let list = list.collect::<Vec<_>>().join(", ");
-    let any = |what: fn(&str) -> bool| others.iter().any(|other| what(&other.count.name));
-    let springs = match any(is_line) {
-        true => "; a job with `physics = \"spring\"` makes springs of elements with two nodes",
-        false => "",
+    let names = || others.iter().map(|other| other.count.name.as_str());
+    let mut text = format!("element types that are not computed: {list}{}", remedies(names()));
+    text += &match names().map(|name| format!("--ignore {}", quoted(name))).collect::<Vec<_>>().as_slice() {
+        _ if n_computed == 0 => "; no other element is left".to_owned(),
+        [flag] => format!("; {flag} leaves these out and keeps the other {}", counted(n_computed, "element")),
+        flags => format!("; {} leave these out and keep the other {}", flags.join(" "), counted(n_computed, "element")),
     };
-    let infinite = match any(|name| name.starts_with("CIN")) {
-        true => "; in the place of infinite elements, an [[absorbing]] layer of a job takes waves away",
-        false => "",
-    };
-    log.error(
-        first.place,
-        format!("element types that are not computed: {list}; --ignore TYPE leaves one out{springs}{infinite}"),
-    );
+    log.error(first.place, text);
 }
 
 /// 2D or 3D by the elements with a section or, where none has one, by the highest dimension.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::Deck;
+
 /// A remark about one place in a deck.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
@@ -48,12 +50,14 @@ pub struct DeckError {
     pub problems: Vec<Note>,
     /// The counts, where reading got that far.
     pub report: Option<Box<DeckReport>>,
+    /// What could be read of a deck whose included files are all there, to look for further reasons.
+    pub(crate) deck: Option<Box<Deck>>,
 }
 
 impl DeckError {
     /// One problem with a whole file.
     pub fn new(file: &str, text: &str) -> Self {
-        Self { problems: vec![Note::new(file, 0, text)], report: None }
+        Self { problems: vec![Note::new(file, 0, text)], report: None, deck: None }
     }
 }
 

@@ -80,9 +80,6 @@ impl<'a> Sections<'a> {
         let Some(codes) = self.assembly.elements_in(instance, set) else {
             return log.absent(place, format!("*SOLID SECTION: element set `{set}` does not exist"));
         };
-        if card.keyword.has("COMPOSITE") {
-            log.error(place, "*SOLID SECTION, COMPOSITE is not supported");
-        }
         let Some(material) = self.material(card, log) else { return };
         let material_from_global = self.material_axes(card, part, instance, material, log);
         let thickness = first_number(card, log).unwrap_or(0.);

@@ -306,8 +306,13 @@ const STEEL: &str = "[[material]]\nname = 'steel'\ndensity = 8000\nyoung = 2e11\
 
 /// What reading, applying and finishing give, as `pogo-block` does it.
 fn apply_both(deck: &str, job: &str) -> Result<(Model, Remarks), String> {
+    apply_ignoring(&[], deck, job)
+}
+
+/// The same with names for `--ignore`.
+fn apply_ignoring(ignore: &[&str], deck: &str, job: &str) -> Result<(Model, Remarks), String> {
     let job = ExplicitJob::parse(job, "job.toml", Path::new("")).map_err(|error| error.to_string())?;
-    let options = read_options(Some(&job), Vec::new());
+    let options = read_options(Some(&job), ignore.iter().map(|name| (*name).to_owned()).collect());
     let mut deck = pogo_formats::read::deck::read_bytes(Path::new("d.inp"), deck.as_bytes(), &options)
         .map_err(|error| error.to_string())?;
     let mut remarks = Remarks::default();
@@ -334,7 +339,9 @@ fn sections_choose_elements_and_plane_strain() {
         "[solver]\ntime = 2\nincrement = 1e-9\nlumping = 'equal'\n{STEEL}[[section]]\nelset = 'a'\nmaterial = 'Steel'\n\
          plane = 'strain'\nthickness = 0.1\nmass_factor = 4\n"
     );
-    let (model, remarks) = apply_both(BARE, &job).unwrap();
+    let refused = apply_both(BARE, &job).unwrap_err();
+    assert!(refused.contains("d.inp:14: error: elements without a section: CPS4 (1)"), "{refused}");
+    let (model, remarks) = apply_ignoring(&["NO-SECTION"], BARE, &job).unwrap();
     assert_eq!((model.mesh.groups.len(), model.mesh.groups[0].kind), (1, ElementKind::Cpe3));
     let section = &model.setup.sections[0];
     assert_eq!((section.name.as_str(), section.thickness, section.mass_factor), ("A", 0.1, 4.0));
@@ -383,7 +390,8 @@ fn the_jobs_material_takes_the_place_of_the_decks() {
         "{BARE}*MATERIAL, NAME=STEEL\n*USER MATERIAL, CONSTANTS=1\n1.\n*SOLID SECTION, ELSET=A, MATERIAL=STEEL\n,\n\
          *STEP\n*STATIC\n*END STEP\n"
     );
-    let (model, remarks) = apply_both(&deck, &format!("[solver]\ntime = 1\n{STEEL}")).unwrap();
+    let job = format!("[solver]\ntime = 1\n{STEEL}");
+    let (model, remarks) = apply_ignoring(&["NO-SECTION"], &deck, &job).unwrap();
     assert_eq!((model.setup.materials[0].name.as_str(), model.setup.materials[0].density), ("STEEL", 8000.0));
     assert_eq!(model.mesh.n_elements(), 2);
     assert_eq!(remarks.notes, ["job.toml:3: note: material steel replaces the deck's"]);
