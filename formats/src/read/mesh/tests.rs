@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod damage;
 #[path = "../../../../tests/fuzz/fuzz_targets/mesh_input.rs"]
 mod mesh_input;
 

@@ -1,7 +1,7 @@
 //! The numbers of data arrays: encodings, compression, types.
 
 use std::borrow::Cow;
-use std::io::Read;
+use std::io::{self, Read};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -9,6 +9,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use rayon::prelude::*;
 
 use super::super::scan::{parse, words};
+use crate::read::unpack::unpack_zlib;
 
 /// VTK's number types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,17 +98,19 @@ impl Compressor {
         if bytes > packed.len().saturating_mul(7100) + 64 {
             return Err("its header is damaged".to_owned());
         }
-        let mut data = Vec::with_capacity(bytes);
-        let most = bytes as u64 + 1;
-        let found = match self {
-            Self::Zlib => flate2::read::ZlibDecoder::new(packed).take(most).read_to_end(&mut data).ok(),
-            Self::Lzma => lzma_rust2::XzReader::new(packed, false).take(most).read_to_end(&mut data).ok(),
-            Self::Lz4 => {
-                data.resize(bytes, 0);
-                lz4_flex::block::decompress_into(packed, &mut data).ok()
+        let mut data = vec![0; bytes];
+        // Read to the end, where the checksums stand; data compressed by LZ4 have none.
+        let rest = match self {
+            Self::Zlib => unpack_zlib(packed, &mut data).ok(),
+            Self::Lzma => {
+                let mut stream = lzma_rust2::XzReader::new(packed, false);
+                stream.read_exact(&mut data).and_then(|()| io::copy(&mut stream, &mut io::sink())).ok()
             }
+            Self::Lz4 => lz4_flex::block::decompress_into(packed, &mut data)
+                .ok()
+                .and_then(|found| (bytes as u64).checked_sub(found as u64)),
         };
-        if found == Some(bytes) { Ok(data) } else { Err("its compressed data are damaged".to_owned()) }
+        if rest == Some(0) { Ok(data) } else { Err("its compressed data are damaged".to_owned()) }
     }
 }
 

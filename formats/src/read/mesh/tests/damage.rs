@@ -1,0 +1,46 @@
+//! Changed bits of compressed arrays: an error or the same mesh.
+
+use std::os::unix::fs::FileExt;
+
+use super::*;
+
+#[test]
+fn changes_of_compressed_arrays_are_noticed() {
+    let folder = folder();
+    for (how, start, end) in [
+        (How::AppendedZlib, "\n  _", "\n</AppendedData>"),
+        (How::Zlib, "\">\n  ", "\n</DataArray>"),
+        (How::Lzma, "\">\n  ", "\n</DataArray>"),
+    ] {
+        let bytes = vtu(how);
+        let find = |what: &str, from: usize| {
+            from + bytes[from..].windows(what.len()).position(|window| window == what.as_bytes()).unwrap()
+        };
+        // The coordinates, or all arrays.
+        let start = find(start, 0) + start.len();
+        let range = start..find(end, start);
+        let path = put(&folder, "a.vtu", &bytes);
+        let expected = read(&path, &[]).unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        let mut noticed = 0;
+        for at in range.clone() {
+            for bit in [at % 3, 3 + at % 4] {
+                file.write_at(&[bytes[at] ^ 1 << bit], at as u64).unwrap();
+                match read(&path, &[]) {
+                    Ok(mesh) => {
+                        let arrays = |mesh: &MeshFile| mesh.arrays.iter().map(|a| a.values.clone()).collect::<Vec<_>>();
+                        assert!(
+                            mesh.coordinates == expected.coordinates
+                                && mesh.elements == expected.elements
+                                && arrays(&mesh) == arrays(&expected),
+                            "{how:?}: bit {bit} of byte {at}"
+                        );
+                    }
+                    Err(_) => noticed += 1,
+                }
+            }
+            file.write_at(&bytes[at..=at], at as u64).unwrap();
+        }
+        assert!(noticed > range.len(), "{how:?}: {noticed} of {}", 2 * range.len());
+    }
+}
