@@ -9,5 +9,6 @@ mod plane_waves;
 mod real_decks;
 mod references;
 mod spring;
+mod system;
 mod voxels;
 mod vtkhdf;

@@ -6,7 +6,7 @@
 //!
 //! Each physics has one room ([`explicit`], [`voxel`], [`spring`], [`eikonal`]) with its types, job, block file,
 //! parameters and results. The rooms stand on shared floors: [`mesh`], [`material`], [`dynamics`], [`domains`], [`block`], [`job`],
-//! [`parameters`], [`timings`], [`read`] and [`mod@write`]. A shared floor never looks into a room.
+//! [`parameters`], [`timings`], [`read`], [`system`] and [`mod@write`]. A shared floor never looks into a room.
 
 // A struct or enum whose fields or variants say all by their names and types allows that itself.
 #![deny(missing_docs)]
@@ -25,6 +25,7 @@ pub mod physics;
 pub mod quantities;
 pub mod read;
 pub mod spring;
+pub mod system;
 pub mod timings;
 mod vector;
 pub mod voxel;

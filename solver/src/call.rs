@@ -1,13 +1,14 @@
 //! What a run of any physics gets beside its model.
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pogo_formats::write::summary::{BlockFileSummary, Origin};
 
 use crate::config::{Config, DeviceChoice, Settings};
 use crate::device::Device;
 use crate::error::SolveError;
+use crate::folder::RunFolder;
 use crate::interrupt::Interrupts;
 use crate::team::Team;
 
@@ -21,7 +22,7 @@ pub(crate) struct Call<'a> {
     pub overrides: Vec<String>,
     pub settings: &'a Settings,
     /// Folder of the results, which exists.
-    pub folder: &'a Path,
+    pub folder: &'a RunFolder,
     pub block_file: BlockFileSummary,
     pub interrupts: &'a Interrupts,
     pub device: Device,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use pogo_formats::block::BlockError;
 use pogo_formats::parameters::ParameterError;
+use pogo_formats::system::threads::ThreadError;
 use pogo_formats::words::counted;
 use pogo_formats::write::OutputError;
 use pogo_kernels::device::DeviceError;
@@ -178,12 +179,18 @@ pub enum SolveError {
         n_ranks: usize,
     },
     /// Threads cannot be started.
-    #[error("error: cannot start {}: {reason}", counted(*threads, "thread"))]
-    Threads {
-        /// How many.
-        threads: usize,
-        /// Why not.
-        reason: String,
+    #[error("error: {0}")]
+    Threads(#[from] ThreadError),
+    /// Another run writes into the same folder.
+    #[error(
+        "{}: error: {owner} is writing its results into this folder: wait until it is done, end it, or give another folder \
+         with -o", path.display()
+    )]
+    FolderInUse {
+        /// The folder.
+        path: PathBuf,
+        /// The process, with its number.
+        owner: String,
     },
     /// A file or folder cannot be used.
     #[error("{}: error: {source}", path.display())]

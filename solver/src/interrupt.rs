@@ -4,7 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
+use pogo_formats::system::signals;
+use pogo_formats::write::remove_unfinished;
+use signal_hook::consts::SIGUSR1;
 
 /// What the user or the queueing system has asked for so far.
 #[derive(Debug, Clone, Default)]
@@ -18,21 +20,27 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Catches SIGTERM and SIGINT (stop after a checkpoint) and SIGUSR1 (checkpoint and go on). A second SIGTERM or
-    /// SIGINT ends the process at once. A file beyond the size limit (SIGXFSZ) becomes an ordinary error of the write.
+    /// Catches SIGTERM, SIGINT and SIGHUP (stop after a checkpoint) and SIGUSR1 (checkpoint and go on). A second one that
+    /// stops ends the process at once, without its temporary files. SIGHUP stays ignored under `nohup`. A file beyond the
+    /// size limit (SIGXFSZ) becomes an ordinary error of the write.
     ///
     /// # Errors
     /// The operating system refuses a handler.
     pub fn install() -> io::Result<Self> {
         let interrupts = Self::default();
-        for signal in [SIGTERM, SIGINT] {
-            // In this order: the first signal finds the flag unset and sets it, the second finds it set.
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&interrupts.stop))?;
-            signal_hook::flag::register(signal, Arc::clone(&interrupts.stop))?;
+        for signal in signals::that_end_a_run() {
+            let stop = Arc::clone(&interrupts.stop);
+            let stop_or_end = move || {
+                if stop.swap(true, Ordering::Relaxed) {
+                    remove_unfinished();
+                    signal_hook::low_level::exit(128 + signal);
+                }
+            };
+            // SAFETY: each of these calls may be made in a handler.
+            unsafe { signal_hook::low_level::register(signal, stop_or_end) }?;
         }
         signal_hook::flag::register(SIGUSR1, Arc::clone(&interrupts.checkpoint))?;
-        // What the handler does is nothing; that there is one keeps the process alive.
-        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
+        signals::report_large_files()?;
         Ok(interrupts)
     }
 

@@ -23,7 +23,7 @@ pub mod study;
 mod team;
 mod voxel;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use pogo_formats::block::Container;
@@ -32,6 +32,7 @@ use pogo_formats::explicit::Explicit;
 use pogo_formats::parameters::{self, ParameterError};
 use pogo_formats::physics::{self, BlockFile, Physics};
 use pogo_formats::spring::Spring;
+use pogo_formats::system::threads;
 use pogo_formats::timings::timed;
 use pogo_formats::voxel::Voxel;
 use pogo_formats::write::summary::BlockFileSummary;
@@ -43,7 +44,7 @@ use config::options::{self, Purpose};
 use config::{Config, DeviceChoice, Settings};
 use device::Device;
 use error::SolveError;
-use folder::create_folder;
+use folder::RunFolder;
 use interrupt::Interrupts;
 use observe::Observer;
 pub use outcome::{CaseOutcome, Outcome, RunSummary};
@@ -164,11 +165,8 @@ fn solve_study<P: Solve>(
             for (name, value) in &case.assignments {
                 assign::<P>(&mut setup, &mut settings, name, value)?;
             }
-            let folder = folder.join(&case.name);
             let team = Team::new(processes, P::n_parts(&settings.device.list(processes)?));
-            if team.leads() {
-                create_folder(&folder)?;
-            }
+            let folder = run_folder(&folder.join(&case.name), team.leads())?;
             let device = start::<P>(file, &settings, &setup, processes)?;
             Ok((settings, setup, folder, device, team))
         };
@@ -200,7 +198,7 @@ struct Opened<P: Physics> {
     setup: P::Setup,
     settings: Settings,
     block_file: BlockFileSummary,
-    folder: PathBuf,
+    folder: RunFolder,
     device: Device,
 }
 
@@ -223,11 +221,13 @@ fn open<P: Solve>(
     let device = timed("find the device", || start::<P>(&file, &settings, &setup, processes))?;
     timed("verify", || file.container().verify_checksums())?;
     let block_file = block_file_summary(file.container());
-    let folder = config.output_folder();
-    if processes.is_none_or(|processes| processes.leads()) {
-        create_folder(&folder)?;
-    }
+    let folder = run_folder(&config.output_folder(), processes.is_none_or(|processes| processes.leads()))?;
     Ok(Opened { file, setup, settings, block_file, folder, device })
+}
+
+/// The folder of the results, which the leading process takes for all.
+fn run_folder(path: &Path, leads: bool) -> Result<RunFolder, SolveError> {
+    if leads { RunFolder::take(path) } else { Ok(RunFolder::of_another_rank(path)) }
 }
 
 /// Starts the devices that a run is to use.
@@ -288,9 +288,5 @@ fn block_file_summary(container: &Container) -> BlockFileSummary {
 /// Runs with the number of threads asked for, or with the cores that this process has to itself.
 fn in_pool<R: Send>(call: &Call<'_>, work: impl FnOnce() -> Result<R, SolveError> + Send) -> Result<R, SolveError> {
     let Some(threads) = call.team.threads_of_process(call.settings.threads) else { return work() };
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .map_err(|error| SolveError::Threads { threads, reason: error.to_string() })?;
-    pool.install(work)
+    threads::in_pool(threads, work)?
 }

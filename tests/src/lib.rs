@@ -4,8 +4,10 @@
 
 pub mod arrays;
 mod available;
+mod refused;
 
 pub use available::{python, shared, skip, workspace};
+pub use refused::{without_privileges, without_threads};
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,16 +1,15 @@
-//! What the commands of this crate share: their start and exit codes, helper options, writing to stdout, signals.
+//! What the commands of this crate share: their start and exit codes, helper options, writing to stdout, threads, signals.
 
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 use clap::error::ErrorKind as Wrong;
 use clap::{Parser, ValueEnum};
 use clap_complete::Shell;
+use pogo_formats::system::{inputs, maps, signals, threads};
 use pogo_formats::{exit_code, timings, write};
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 
 /// The option `--timings`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args)]
@@ -43,6 +42,8 @@ impl Drop for PrintTimings {
 /// Runs a command and ends the process. The exit code is 0 if `command` gives `true`, [`exit_code::BAD_INPUT`] if it gives
 /// `false` or an error, which is printed, and 2 for a wrong command line.
 pub fn run<C: Parser, E: Display + From<std::io::Error>>(command: impl FnOnce(C) -> Result<bool, E>) -> ! {
+    inputs::protect();
+    let _ = maps::tell_of_cut_files();
     let result = match helper(C::command(), std::env::args_os()).unwrap_or_else(|error| exit(&error)) {
         Some(text) => write_stdout(&text).map(|()| true).map_err(Into::into),
         None => command(C::try_parse().unwrap_or_else(|error| exit(&error))),
@@ -113,23 +114,23 @@ fn exit(error: &clap::Error) -> ! {
     }
 }
 
-/// Makes SIGINT and SIGTERM remove the unfinished temporary file of `output` before they end the process. SIGHUP is left
-/// alone, because a handler would undo `nohup`. A file beyond the size limit (SIGXFSZ) becomes an ordinary write error.
+/// Makes the pool of threads of a command: with the number asked for, or one for each core. Where none are asked for and the
+/// system makes none, this thread does all the work.
+///
+/// # Errors
+/// The system does not make as many as were asked for.
+pub fn start_threads(asked: Option<usize>) -> anyhow::Result<()> {
+    threads::start(asked).map(drop).map_err(|error| anyhow::anyhow!("error: {error}"))
+}
+
+/// Keeps temporary files from staying beside `output`: those that killed runs have left go now, and signals that end this
+/// run remove its own. A file beyond the size limit (SIGXFSZ) becomes an ordinary write error.
 ///
 /// # Errors
 /// The system lets no signal be caught.
-pub fn clean_up_after(output: &Path) -> std::io::Result<()> {
-    // A handler that does nothing keeps the process alive.
-    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
-    let output = output.to_owned();
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
-    std::thread::spawn(move || {
-        for signal in signals.forever() {
-            write::remove_unfinished(&output);
-            let _ = signal_hook::low_level::emulate_default_handler(signal);
-        }
-    });
-    Ok(())
+pub fn clean_up_beside(output: &Path) -> std::io::Result<()> {
+    write::remove_left_behind(output);
+    signals::clean_up_before_the_end()
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ use rkyv::{
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 
 use super::BlockError;
+use crate::system::inputs;
 use crate::write::write_atomically;
 
 /// First bytes of every block file; a transfer that converts line ends or strips bit 7 breaks them.
@@ -294,7 +295,7 @@ pub(crate) fn open_regular(path: &Path) -> Result<(File, u64), BlockError> {
     if !metadata.is_file() {
         return Err(BlockError::NotAFile { path: path.to_owned() });
     }
-    let file = File::open(path).map_err(BlockError::io(path, "open"))?;
+    let file = inputs::open(path).map_err(BlockError::io(path, "open"))?;
     let length = file.metadata().map_err(BlockError::io(path, "read its length"))?.len();
     Ok((file, length))
 }

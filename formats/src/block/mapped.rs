@@ -1,12 +1,8 @@
 //! A block file mapped into memory, whatever its sections hold.
 
-use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-#[cfg(not(miri))]
-use memmap2::Mmap;
 use rayon::prelude::*;
 use rkyv::{
     Archive, Archived, Deserialize, Portable,
@@ -17,6 +13,7 @@ use rkyv::{
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{BlockError, Provenance, SectionInfo, container};
+use crate::system::maps::Map;
 
 /// What all block files have in common: a mapped file whose header is right and whose provenance could be read.
 #[derive(Debug)]
@@ -24,7 +21,7 @@ pub struct Container {
     path: PathBuf,
     sections: Vec<SectionInfo>,
     provenance: Provenance,
-    map: Bytes,
+    map: Map,
     /// A number that no other container of this process has or had.
     identity: u64,
 }
@@ -51,7 +48,7 @@ impl Container {
         if length == 0 {
             return Err(BlockError::Foreign { path: path.to_owned(), found: "the file is empty".into() });
         }
-        let map = map(&file).map_err(BlockError::io(path, "map"))?;
+        let map = Map::new(path, &file).map_err(BlockError::io(path, "map"))?;
         populate(path, &map, length)?;
         let sections = container::decode(path, &map)?;
         let provenance = Provenance::new("", Vec::new(), Vec::new());
@@ -161,33 +158,10 @@ impl Container {
     }
 }
 
-#[cfg(not(miri))]
-type Bytes = Mmap;
-
-#[cfg(not(miri))]
-fn map(file: &File) -> io::Result<Bytes> {
-    // SAFETY: a map must not change while slices of it are used. This process never writes to it: the map is read-only, and
-    // Pogo replaces block files by renaming. That no other process changes the file in place cannot be enforced; the
-    // documentation of `BlockFile` and SECURITY.md ask it of the user.
-    unsafe { Mmap::map(file) }
-}
-
-/// Miri, which looks for undefined behaviour, knows no maps of files.
-#[cfg(miri)]
-type Bytes = rkyv::util::AlignedVec<64>;
-
-#[cfg(miri)]
-fn map(mut file: &File) -> io::Result<Bytes> {
-    let (mut bytes, mut aligned) = (Vec::new(), Bytes::new());
-    io::Read::read_to_end(&mut file, &mut bytes)?;
-    aligned.extend_from_slice(&bytes);
-    Ok(aligned)
-}
-
 /// Reads every page now: a file cut since its length was taken is an error here and a SIGBUS later.
-fn populate(path: &Path, map: &Bytes, length: u64) -> Result<(), BlockError> {
+fn populate(path: &Path, map: &Map, length: u64) -> Result<(), BlockError> {
     #[cfg(all(target_os = "linux", not(miri)))]
-    if let Err(error) = map.advise(memmap2::Advice::PopulateRead) {
+    if let Err(error) = map.map().advise(memmap2::Advice::PopulateRead) {
         const EFAULT: i32 = 14;
         if error.raw_os_error() == Some(EFAULT) {
             let found = std::fs::metadata(path).map_or(0, |metadata| metadata.len());

@@ -1,13 +1,14 @@
 //! Where a block file came from.
 
 use std::{
-    fs::File,
     io::{self, Read},
     path::Path,
 };
 
 use rkyv::{Archive, Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
+
+use crate::system::inputs;
 
 /// A file that went into a block file.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Eq)]
@@ -21,12 +22,16 @@ pub struct Source {
 }
 
 impl Source {
-    /// Hashes a file in pieces.
+    /// Hashes a file in pieces. A stream is gone when it has been read: it has no length and no hash.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn of_file(path: &Path) -> io::Result<Self> {
-        let mut file = File::open(path)?;
+        let name = path.display().to_string();
+        if inputs::is_stream(path) {
+            return Ok(Self { name, bytes: 0, hash: 0 });
+        }
+        let mut file = inputs::open(path)?;
         let (mut hash, mut bytes, mut piece) = (Xxh3::new(), 0, vec![0; 1 << 18]);
         loop {
             match file.read(&mut piece)? {
@@ -37,7 +42,7 @@ impl Source {
                 }
             }
         }
-        Ok(Self { name: path.display().to_string(), bytes, hash: hash.digest() })
+        Ok(Self { name, bytes, hash: hash.digest() })
     }
 }
 

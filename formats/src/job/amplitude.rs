@@ -9,6 +9,7 @@ use super::check::{positive, quoted};
 use super::text::rows_of_numbers;
 use super::values::visit;
 use crate::dynamics::{AmplitudeShape, Window};
+use crate::system::inputs;
 use crate::words::{Choice, Word};
 
 /// `[[amplitude]]`, or the value of an `amplitude` key: a dimensionless function of time. Which keys a kind needs:
@@ -197,7 +198,7 @@ impl Amplitude {
 
 /// Reads the CSV file of a tabular amplitude.
 fn read_table(path: &Path) -> Result<(Vec<f64>, Vec<f64>), String> {
-    let text = std::fs::read_to_string(path)
+    let text = inputs::read_to_string(path)
         .map_err(|error| format!("cannot read amplitude file {}: {error}", path.display()))?;
     let (mut times, mut values) = (Vec::new(), Vec::new());
     for (number, fields) in rows_of_numbers(&text) {

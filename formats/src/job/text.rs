@@ -8,6 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use super::{JobError, Located, Place};
+use crate::system::inputs;
 
 /// Single tables whose keys a later file overrides one by one. A later file replaces every other single table as a whole.
 const SETTINGS: [&str; 2] = ["solver", "output"];
@@ -41,7 +42,7 @@ impl JobText {
             if path.metadata().is_ok_and(|found| !found.is_file()) {
                 return Err(error("this job is no file but a folder or a pipe: save it as a file".into()));
             }
-            let text = std::fs::read_to_string(path).map_err(|why| error(format!("cannot read this job: {why}")))?;
+            let text = inputs::read_to_string(path).map_err(|why| error(format!("cannot read this job: {why}")))?;
             all.add(&text, &name, path.parent().unwrap_or(Path::new("")));
         }
         Ok(all)

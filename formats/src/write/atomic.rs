@@ -1,13 +1,19 @@
 //! Files that appear whole or not at all.
+//!
+//! A file is written under a temporary name, `.NAME.PROCESS-NUMBER.tmp`, and locked as long as it is. A signal that ends the
+//! process removes it. One that a killed process has left is removed by the next run into its folder.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::OutputError;
+use super::unfinished::Unfinished;
+use super::{OutputError, journal};
+use crate::system::inputs;
 
-/// Writes a file through `fill`, beside its target, and renames it once every byte is on disk.
+/// Writes a file through `fill`, beside its target, and renames it once every byte is on disk. A link stays; the file that
+/// it leads to is written.
 ///
 /// # Errors
 /// [`OutputError::Io`] with the target's name when anything fails; the temporary file is then removed and the target is
@@ -16,13 +22,20 @@ pub fn write_atomically(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<(), OutputError> {
-    let temporary = temporary_name(path);
-    let result = write_and_rename(path, &temporary, fill);
-    if result.is_err() {
-        // The first error is the one to report.
-        let _ = fs::remove_file(&temporary);
-    }
-    result.map_err(advice).map_err(OutputError::io(path))
+    let write = || {
+        let target = behind_links(path)?;
+        let temporary = temporary_name(&target);
+        journal::note(path);
+        let unfinished = Unfinished::new(&temporary);
+        let result = write_and_rename(&target, &temporary, fill);
+        if result.is_err() {
+            // The first error is the one to report.
+            let _ = fs::remove_file(&temporary);
+        }
+        drop(unfinished);
+        result
+    };
+    write().map_err(advice).map_err(OutputError::io(path))
 }
 
 /// What to do about errors that a user can do something about.
@@ -36,6 +49,19 @@ pub(super) fn advice(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{error}: {advice}"))
 }
 
+/// The file that a path leads to, through symbolic links; it need not be there.
+pub(super) fn behind_links(path: &Path) -> io::Result<PathBuf> {
+    const MOST_LINKS: usize = 40;
+    let mut target = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&target) {
+            Ok(link) => target = target.with_file_name("").join(link),
+            Err(_) => return Ok(target),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "symbolic links lead to each other; give another name"))
+}
+
 fn write_and_rename(
     path: &Path,
     temporary: &Path,
@@ -45,7 +71,11 @@ fn write_and_rename(
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it exists and is not a regular file"));
     }
-    let mut writer = BufWriter::with_capacity(1 << 18, File::create(temporary)?);
+    inputs::check_result(path)?;
+    let file = File::create(temporary)?;
+    // Says to other processes that this one is alive. Not every file system has locks.
+    let _ = file.try_lock();
+    let mut writer = BufWriter::with_capacity(1 << 18, file);
     fill(&mut writer)?;
     // A dropped BufWriter loses the rest in silence.
     writer.flush()?;
@@ -63,31 +93,17 @@ fn temporary_name(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Removes the temporary files that this process has beside `target`: for a program that a signal is about to end. A write
-/// that still goes on fails afterwards, at the rename.
-pub fn remove_unfinished(target: &Path) {
-    let folder = match target.parent() {
-        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
-        Some(folder) => folder,
-        None => return,
-    };
-    let process = format!(".{}-", std::process::id());
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with('.') && name.contains(&process) && name.ends_with(".tmp") {
-            let _ = fs::remove_file(entry.path());
-        }
+/// The folder of a file; that of a bare name is the current one.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
     }
 }
 
 /// Makes the rename itself durable.
 fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    match File::open(folder)?.sync_all() {
+    match File::open(folder_of(path))?.sync_all() {
         // Some network file systems cannot sync a folder; the file itself is safe.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         other => other,
@@ -113,20 +129,28 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
+    #[cfg(unix)]
     #[test]
-    fn an_unfinished_file_can_be_removed_from_outside() {
+    fn a_link_stays_and_leads_to_the_new_file() {
+        use std::os::unix::fs::symlink;
+
         let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join("a.blk");
-        fs::write(&target, "old").unwrap();
-        let count = || fs::read_dir(folder.path()).unwrap().count();
-        let written = write_atomically(&target, |out| {
-            assert_eq!(count(), 2);
-            remove_unfinished(&target);
-            assert_eq!(count(), 1);
-            out.write_all(b"new")
-        });
-        assert!(written.is_err());
-        assert_eq!((count(), fs::read(&target).unwrap()), (1, b"old".to_vec()));
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("store")).unwrap();
+        fs::write(at("store/old.txt"), "old").unwrap();
+        symlink("store/old.txt", at("relative")).unwrap();
+        symlink(at("relative"), at("to a link")).unwrap();
+        symlink("store/new.txt", at("to nothing")).unwrap();
+        symlink("circle", at("circle")).unwrap();
+        write_atomically(&at("to a link"), |out| out.write_all(b"one")).unwrap();
+        write_atomically(&at("to nothing"), |out| out.write_all(b"two")).unwrap();
+        let error = write_atomically(&at("circle"), |_| Ok(())).unwrap_err();
+        assert!(error.to_string().contains("links lead to each other"), "{error}");
+        assert_eq!(fs::read(at("store/old.txt")).unwrap(), b"one");
+        assert_eq!(fs::read(at("store/new.txt")).unwrap(), b"two");
+        assert!(["relative", "to a link", "to nothing"].iter().all(|name| at(name).is_symlink()));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5);
+        assert_eq!(fs::read_dir(at("store")).unwrap().count(), 2);
     }
 
     #[cfg(unix)]

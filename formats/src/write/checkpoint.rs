@@ -12,6 +12,7 @@ use std::path::Path;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::{OutputError, write_atomically};
+use crate::system::inputs;
 
 const MAGIC: [u8; 8] = *b"POGOCKPT";
 const VERSION: u32 = 2;
@@ -107,7 +108,7 @@ pub fn write(path: &Path, checkpoint: &Checkpoint<'_>) -> Result<(), OutputError
 /// [`OutputError::Io`]; [`OutputError::Damaged`] for what is no checkpoint, is of another version, cut or changed.
 pub fn read(path: &Path) -> Result<Checkpoint<'static>, OutputError> {
     let damaged = |what: String| OutputError::damaged(path, what);
-    let mut file = File::open(path).map_err(OutputError::io(path))?;
+    let mut file = inputs::open_regular(path).map_err(OutputError::io(path))?;
     let on_disk = file.metadata().map_err(OutputError::io(path))?.len();
     let mut prefix = [0; PREFIX];
     if on_disk >= PREFIX as u64 {

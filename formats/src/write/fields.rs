@@ -80,14 +80,19 @@ impl FieldSeries {
             FieldFormat::VtkHdf => Snapshots::VtkHdf(vtkhdf::Series::new(expected)),
         };
         let series = Self { folder: folder.into(), name: name.into(), snapshots };
-        for (step, _) in series.listed()? {
-            remove(&series.vtu(step))?;
-        }
-        [FieldFormat::Vtu, FieldFormat::VtkHdf].iter().try_for_each(|&format| remove(&series.file(format)))?;
-        // Nothing if the folder is not empty, or not there.
-        drop(fs::remove_dir(folder.join(name)));
+        series.remove()?;
         series.make_folder()?;
         Ok(series)
+    }
+
+    fn remove(&self) -> Result<(), OutputError> {
+        for (step, _) in self.listed()? {
+            remove(&self.vtu(step))?;
+        }
+        [FieldFormat::Vtu, FieldFormat::VtkHdf].iter().try_for_each(|&format| remove(&self.file(format)))?;
+        // Nothing if the folder is not empty, or not there.
+        drop(fs::remove_dir(self.folder.join(&self.name)));
+        Ok(())
     }
 
     /// Continues the series of an earlier run after the snapshots up to `step`; later ones will be written again.
@@ -206,6 +211,14 @@ impl FieldSeries {
         };
         Ok(text.lines().filter_map(entry).collect())
     }
+}
+
+/// Removes the snapshots of an earlier run: `<name>.pvd` with the files that it lists, or `<name>.vtkhdf`.
+///
+/// # Errors
+/// [`OutputError::Io`].
+pub fn remove_series(folder: &Path, name: &str) -> Result<(), OutputError> {
+    FieldSeries { folder: folder.into(), name: name.into(), snapshots: Snapshots::Vtu(Vec::new()) }.remove()
 }
 
 fn file_name(step: u64) -> String {

@@ -20,17 +20,21 @@ pub mod fields;
 pub mod grid;
 mod hdf5;
 pub mod image_data;
+mod journal;
 pub mod npy;
 pub mod plot;
 pub mod raster;
 pub mod simplices;
 pub mod summary;
 pub mod traces;
+mod unfinished;
 pub mod vtkhdf;
 pub mod vtu;
 
 use atomic::advice;
-pub use atomic::{remove_unfinished, write_atomically};
+pub use atomic::write_atomically;
+pub use journal::Journal;
+pub use unfinished::{remove_left_behind, remove_left_in, remove_unfinished};
 
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,11 @@
 //! NumPy's `.npy` files.
 
 use std::fs::File;
-use std::io::{self, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
 use super::{OutputError, write_atomically};
+use crate::system::inputs;
 
 /// Starts an array: magic, version, and the header with type and shape, such as `<f8` and `[12, 3]`.
 ///
@@ -143,7 +144,9 @@ impl Number for u32 {
 /// [`OutputError::Io`] when it cannot be read, is no such array, has another number of rows, or a value that is not finite.
 pub fn read_rows(path: &Path, n: usize) -> Result<Vec<f64>, OutputError> {
     let wrong = |what: String| OutputError::Io { path: path.into(), source: io::Error::other(what) };
-    let bytes = std::fs::read(path).map_err(OutputError::io(path))?;
+    let mut bytes = Vec::new();
+    let opened = inputs::open_regular(path).and_then(|mut file| file.read_to_end(&mut bytes));
+    opened.map_err(OutputError::io(path))?;
     let length = match bytes.get(..10) {
         Some(start) if start.starts_with(b"\x93NUMPY\x01") => usize::from(u16::from_le_bytes([start[8], start[9]])),
         _ => return Err(wrong("not a NumPy array of version 1".into())),

@@ -40,6 +40,9 @@ pub(crate) use values::{Plain, Pointer, append, read};
 /// Why a device cannot be used, or cannot go on.
 #[derive(Debug, thiserror::Error, Clone, PartialEq)]
 pub enum DeviceError {
+    /// The system makes too few threads.
+    #[error(transparent)]
+    Threads(pogo_formats::system::threads::ThreadError),
     /// No `libcuda.so.1`.
     #[error("there is no CUDA driver on this machine; use --device cpu")]
     NoDriver,

@@ -1,6 +1,8 @@
 //! A device that is prepared while the host does something else.
 
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
+
+use pogo_formats::system::threads;
 
 use super::DeviceError;
 use super::context::Gpu;
@@ -15,11 +17,13 @@ impl Starting {
     /// Starts device `ordinal`, and has the driver compile the modules that a run will ask for. Each physics names its own
     /// (`gpu_modules`).
     pub fn new(ordinal: u32, modules: Vec<&'static str>) -> Self {
-        Self(Some(thread::spawn(move || {
+        let start = move || {
             let gpu = Gpu::open(ordinal)?;
             // Dropped, a module is kept for the solver that asks for it.
             modules.iter().try_for_each(|name| gpu.module(name).map(drop))
-        })))
+        };
+        // Where the system makes no thread, the device starts when it is opened.
+        Self(threads::spawn("device", start).ok())
     }
 
     /// Nothing to start.

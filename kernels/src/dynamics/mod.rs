@@ -10,6 +10,8 @@ pub(crate) use barrier::{Barrier, wait_until};
 pub use part::{Part, PartStepper, update_halo};
 pub(crate) use team::{Advance, OwnMonitors, Parts, RankPart, order_of_sum};
 
+use pogo_formats::system::threads::ThreadError;
+
 use crate::device::DeviceError;
 
 /// A force that acts on one degree of freedom: `value` × signal(t_n).
@@ -111,8 +113,8 @@ pub enum ModelError {
     #[error("degree of freedom {dof} is prescribed twice")]
     Twice { dof: u64 },
     /// The system refuses threads.
-    #[error("cannot start threads: {reason}")]
-    Threads { reason: String },
+    #[error(transparent)]
+    Threads(#[from] ThreadError),
 }
 
 /// Fails unless an array has the length that is needed.
@@ -139,15 +141,6 @@ pub(crate) fn check_dofs(
         Some(pair) => Err(ModelError::Twice { dof: pair[0] }),
         None => Ok(()),
     }
-}
-
-/// A pool of threads; none where one thread is enough.
-pub(crate) fn thread_pool(threads: usize) -> Result<Option<rayon::ThreadPool>, ModelError> {
-    if threads <= 1 {
-        return Ok(None);
-    }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map(Some).map_err(|error| ModelError::Threads { reason: error.to_string() })
 }
 
 /// Panics as [`Stepper::advance`] says, where signals are read from a table.

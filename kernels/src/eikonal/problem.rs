@@ -112,6 +112,8 @@ pub enum EikonalError {
     )]
     DomainSize { name: String, nodes: u32 },
     #[error(transparent)]
+    Threads(#[from] pogo_formats::system::threads::ThreadError),
+    #[error(transparent)]
     Device(#[from] crate::device::DeviceError),
 }
 

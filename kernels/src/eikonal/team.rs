@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use pogo_formats::domains::{SubDomains, SubDomainsView, ranges_of};
 use pogo_formats::eikonal::{EikonalMesh, EikonalMeshView};
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use pogo_formats::system::threads;
+use rayon::ThreadPool;
 
 use super::problem::{
     Arrival, BLOCKED, EikonalError, EikonalProblem, EikonalSettings, Metrics, Statistics, first_time,
@@ -107,7 +108,7 @@ impl<T: Real> EikonalPart<T> {
             pieces: Pieces::new(&first),
             settings: *settings,
             edge_time: edge_time(problem),
-            pool: (n_threads > 1).then(|| ThreadPoolBuilder::new().num_threads(n_threads).build().ok()).flatten(),
+            pool: threads::pool(n_threads)?,
             mesh,
             part,
         })

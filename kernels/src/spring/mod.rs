@@ -199,8 +199,8 @@ pub enum SpringError {
     /// More numbers than a part of a model can name in its messages.
     #[error("the model's arrays have {n} numbers, more than 4,294,967,295: solve it by one process on one device")]
     Numbers { n: usize },
-    #[error("cannot start threads: {reason}")]
-    Threads { reason: String },
+    #[error(transparent)]
+    Threads(#[from] pogo_formats::system::threads::ThreadError),
 }
 
 /// Steps a mass-spring-damper model.

@@ -5,6 +5,7 @@ use std::time::Instant;
 use pogo_formats::domains::SubDomains;
 use pogo_formats::eikonal::EikonalMeshView;
 use pogo_formats::eikonal::setup::Decomposition;
+use pogo_formats::system::threads;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::eikonal::{
     Arrival, EikonalError, EikonalPart, EikonalProblem, EikonalSettings, EikonalSolver, GpuSettings, GpuSolver,
@@ -19,7 +20,7 @@ use crate::config::DeviceChoice;
 use crate::device::{Device, MayBeDevice};
 use crate::error::SolveError;
 use crate::observe::{Observer, Silent};
-use crate::team::{Cells, Split, in_threads};
+use crate::team::{Cells, Split};
 
 /// A mesh that is ready to be solved on some machine.
 pub(super) enum Engine<'a, T: Real> {
@@ -93,7 +94,7 @@ impl<'a, T: Real> Engine<'a, T> {
         let n_threads = call.team.threads_of_rank(call.settings.threads);
         // Not in a pool that they share: a device is current on the thread that made it so.
         let on = |device| Self::new(problem, settings, decomposition, &device, &mut Silent);
-        in_threads(call.device.split().into_iter(), n_threads, on).into_iter().collect()
+        threads::in_pools(call.device.split().into_iter(), n_threads, on)?.into_iter().collect()
     }
 
     /// The leader's engine of a mesh that is cut into a sub-domain for each rank. None in a process whose rank 0 leads, once
@@ -121,7 +122,7 @@ impl<'a, T: Real> Engine<'a, T> {
         let part = |ranks| EikonalPart::<T>::new(problem, settings, &domains, ranks, n_threads);
         let parts: Result<Vec<_>, EikonalError> = call.team.local.par_iter().map(part).collect();
         let parts = call.team.agree(parts.map_err(|error| call.refuse(error)))?;
-        let leader = call.team.lead_or_serve(parts);
+        let leader = call.team.lead_or_serve(parts)?;
         Ok(leader.map(|(ranks, part)| Self::Team(Box::new(TeamSolver::new(problem, &domains, ranks, part)))))
     }
 

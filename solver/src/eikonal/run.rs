@@ -56,7 +56,7 @@ pub(super) fn run(
         let name = setup.classes.get(class).map_or("", |class| &class.name);
         call.refuse(format!("element {} (velocity \"{name}\"): {}", mesh.element_labels[element], error.reason))
     })?;
-    let results = call.team.leads().then(|| ResultFolder::take(call.folder));
+    let results = call.team.leads().then(|| ResultFolder::take(call.folder, |_| false));
     let mut summary = start_summary(mesh, domains, setup, call, &metric);
     let problem = EikonalProblem { mesh: mesh.clone(), domains: Some(*domains), metrics: Metrics::Each(&metric) };
     let context = Context { setup, call, problem, domains };

@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use pogo_formats::system::threads;
 use pogo_formats::write::npy::Number;
 use pogo_kernels::eikonal::{Arrival, EikonalError};
 use pogo_kernels::ranks::{Reader, Writer};
@@ -15,7 +16,6 @@ use super::arrivals::{Row, Table};
 use super::context::Context;
 use super::engine::Engine;
 use crate::error::SolveError;
-use crate::team::in_threads;
 
 /// Bytes of times that rank 0 gets in one round.
 const ROUND_BYTES: usize = 1 << 28;
@@ -127,5 +127,5 @@ fn on_engines<T: Real>(
             engine.solve_many(some, &|set, arrival| each(first + set, arrival))?;
         }
     };
-    in_threads(engines.iter_mut(), n_threads, work).into_iter().collect()
+    threads::in_pools(engines.iter_mut(), n_threads, work)?.into_iter().collect()
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use pogo_formats::eikonal::setup::StartRegion;
 use pogo_formats::eikonal::{EikonalMeshView, nodes_of, outside};
+use pogo_formats::system::inputs;
 use pogo_formats::words::counted;
 use rstar::RTree;
 use rstar::primitives::GeomWithData;
@@ -36,7 +37,7 @@ pub(super) struct StartTable {
 /// # Errors
 /// `file:line: error: …`.
 pub(super) fn read_table(path: &Path, mesh: &EikonalMeshView<'_>, unit: &str) -> Result<StartTable, String> {
-    let text = std::fs::read(path).map_err(|error| format!("{}: error: {error}", path.display()))?;
+    let text = inputs::read(path).map_err(|error| format!("{}: error: {error}", path.display()))?;
     let text = String::from_utf8(text)
         .map_err(|_| format!("{}: error: it is no text; a CSV table of start sets is expected", path.display()))?;
     // Spreadsheets write a mark before the first column's name.

@@ -1,10 +1,10 @@
 //! The stepper of a problem, on the CPU or a device, and the largest stable increment.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Instant;
 
 use pogo_formats::domains::SubDomains;
+use pogo_formats::system::threads;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::dynamics::{Part, State};
@@ -116,7 +116,7 @@ impl Engine {
         let members: Result<Vec<_>, StepperError> = call.team.local.par_iter().map(member).collect();
         let members = call.team.agree(members.map_err(|error| call.refuse(error)))?;
         let (members, bytes): (Vec<_>, Vec<f64>) = members.into_iter().unzip();
-        let leader = call.team.lead_or_serve(members);
+        let leader = call.team.lead_or_serve(members)?;
         Ok(leader.map(|(ranks, member)| Self {
             stepper: Box::new(TeamStepper::new(problem, domains, ranks, member, state, true)),
             bytes_per_node_step: bytes[0],
@@ -142,7 +142,7 @@ impl Engine {
         }
         call.team.agree_so_far(call.device.wait().map_err(SolveError::from))?;
         // A device is set up by a thread of its own: each has to hear of the memory of all others.
-        let set_up = |ranks: &Arc<dyn Ranks>, choice: &DeviceChoice| {
+        let set_up = |(ranks, choice): (&Arc<dyn Ranks>, &DeviceChoice)| {
             let DeviceChoice::Cuda(ordinal) = *choice else { return Err(SolveError::MixedDevices) };
             let (options, plain) = (GpuOptions { ordinal }, call.settings.exchange == Exchange::Plain);
             let problem = (problem, domains, cut.domain.as_slice());
@@ -151,24 +151,15 @@ impl Engine {
                 GpuError::Device(error) => SolveError::Device(error),
             })
         };
-        let members: Result<Vec<_>, SolveError> = std::thread::scope(|scope| {
-            let pairs = call.team.local.iter().zip(call.device.choices());
-            let threads: Vec<_> = pairs.map(|(ranks, choice)| scope.spawn(move || set_up(ranks, choice))).collect();
-            let made = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            let (made, errors): (Vec<_>, Vec<_>) = made.partition(Result::is_ok);
-            // That of the device itself, not of those that wait for it.
-            let of_others = |error: &SolveError| matches!(error, SolveError::Device(DeviceError::OnRank { .. }));
-            let mut errors: Vec<SolveError> = errors.into_iter().filter_map(Result::err).collect();
-            errors.sort_by_key(of_others);
-            errors.into_iter().next().map_or_else(|| made.into_iter().collect(), Err)
-        });
+        let pairs = call.team.local.iter().zip(call.device.choices());
+        let members = threads::at_the_same_time(pairs, set_up).map_err(SolveError::from).and_then(all_or_the_cause);
         let members = call.team.agree(members)?;
         let reports = members.iter().map(GpuMember::report);
         let [bytes, bytes_per_node_step] =
             call.team.sum(reports.map(|report| [report.memory.bytes() as f64, report.bytes_per_node_step]));
         let device = format!("{} x {}", call.team.n_ranks(), members[0].report().device);
         observer.note(&format!("{device}: {:.2} GB in use on all", bytes / 1e9));
-        let leader = call.team.lead_or_serve(members.into_iter().map(PartMember::new).collect());
+        let leader = call.team.lead_or_serve(members.into_iter().map(PartMember::new).collect())?;
         Ok(leader.map(|(ranks, member)| Self {
             stepper: Box::new(TeamStepper::new(problem, domains, ranks, member, state, false)),
             bytes_per_node_step,
@@ -207,6 +198,15 @@ impl Engine {
         };
         call.device.choose(observer, cpu, gpu)
     }
+}
+
+/// All that was made, or the first error: that of the device itself, not of those that wait for it.
+fn all_or_the_cause<T>(made: Vec<Result<T, SolveError>>) -> Result<Vec<T>, SolveError> {
+    let (made, errors): (Vec<_>, Vec<_>) = made.into_iter().partition(Result::is_ok);
+    let of_others = |error: &SolveError| matches!(error, SolveError::Device(DeviceError::OnRank { .. }));
+    let mut errors: Vec<SolveError> = errors.into_iter().filter_map(Result::err).collect();
+    errors.sort_by_key(of_others);
+    errors.into_iter().next().map_or_else(|| made.into_iter().collect(), Err)
 }
 
 /// Cells of a device, which steps each block by itself.

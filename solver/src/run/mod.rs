@@ -186,7 +186,8 @@ pub(crate) fn run<M: Reported>(
     observer: &mut dyn Observer,
 ) -> Result<Finished, SolveError> {
     let call = time_loop.plan.call;
-    let results = ResultFolder::take(call.folder);
+    let is_checkpoint = |name: &str| [checkpoint::FILE_NAME, checkpoint::DIVERGED_FILE_NAME].contains(&name);
+    let results = ResultFolder::take(call.folder, |old| call.is_resumed() || is_checkpoint(old));
     let first_step = time_loop.model.step();
     let report = match timed("time loop", || time_loop.run(frames, observer)) {
         Err(SolveError::Device(source)) => return Err(lost(source, time_loop)),

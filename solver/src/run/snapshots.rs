@@ -54,7 +54,7 @@ impl<Q> Snapshots<Q> {
             };
             series.push(Series { content, files, steps });
         }
-        let mut snapshots = Self { series, pictures: None, folder: folder.into() };
+        let mut snapshots = Self { series, pictures: None, folder: folder.to_path_buf() };
         if call.settings.plot {
             let mut steps = snapshots.steps();
             if steps.is_empty() {

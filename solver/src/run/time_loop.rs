@@ -100,8 +100,8 @@ impl<M: Stepped> TimeLoop<'_, M> {
         // On a CPU the writer would only take a core from the steps.
         let overlap = self.plan.device != "cpu";
         std::thread::scope(|scope| {
-            let writer = Writer::start(scope, frames, overlap)?;
-            let report = self.steps(&due, &writer, observer);
+            let mut writer = Writer::start(scope, frames, overlap);
+            let report = self.steps(&due, &mut writer, observer);
             let written = writer.finish();
             let report = report?;
             written.map(|()| report)
@@ -109,10 +109,10 @@ impl<M: Stepped> TimeLoop<'_, M> {
     }
 
     /// Ends early where writing fails.
-    fn steps(
+    fn steps<W: FrameWriter<Frame = M::Frame>>(
         &mut self,
         frame_steps: &[u64],
-        writer: &Writer<'_, M::Frame>,
+        writer: &mut Writer<'_, M::Frame, W>,
         observer: &mut dyn Observer,
     ) -> Result<Report, SolveError> {
         let (call, n_steps) = (self.plan.call, self.plan.clock.n_steps);
@@ -162,11 +162,11 @@ impl<M: Stepped> TimeLoop<'_, M> {
     }
 
     /// Samples energies and hands a frame to the writer where they are due. Returns how the loop ends, if it does here.
-    fn look(
+    fn look<W: FrameWriter<Frame = M::Frame>>(
         &mut self,
         due: Due,
         watch: &mut Watch,
-        writer: &Writer<'_, M::Frame>,
+        writer: &mut Writer<'_, M::Frame, W>,
         pace: &mut Pace<'_>,
     ) -> Result<Option<End>, SolveError> {
         if !due.energy && !due.frame {

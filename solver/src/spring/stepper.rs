@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use pogo_formats::domains::SubDomains;
 use pogo_formats::spring::SpringSetup;
+use pogo_formats::system::threads;
 use pogo_formats::words::counted;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::dynamics::Part;
@@ -106,8 +107,8 @@ impl<'a> Engine<'a> {
         let members: Result<Vec<_>, SpringError> = call.team.local.par_iter().map(member).collect();
         let members = call.team.agree(members.map_err(refuse))?;
         let (members, bytes): (Vec<_>, Vec<f64>) = members.into_iter().unzip();
-        let start = |serve: Box<dyn FnOnce() + Send + 'scope>| drop(scope.spawn(serve));
-        let Some((ranks, member)) = call.team.lead_or_serve_in(members, start) else { return Ok(None) };
+        let start = |serve: Box<dyn FnOnce() + Send + 'scope>| threads::spawn_scoped(scope, "part", serve).map(drop);
+        let Some((ranks, member)) = call.team.lead_or_serve_in(members, start)? else { return Ok(None) };
         let stepper = TeamStepper::new(problem.clone(), &domains, ranks, member, state).map_err(refuse)?;
         Ok(Some(Self {
             stepper: Box::new(stepper),

@@ -3,11 +3,10 @@
 //! A lane is a device, or a share of the processor's threads. It computes one case at a time and takes the next one when
 //! it is free. Cases do not depend on each other, so their results do not depend on the number of lanes.
 
-use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::ScopedJoinHandle;
 
+use pogo_formats::system::threads;
 use pogo_kernels::ranks::Ranks;
 
 use super::Case;
@@ -85,12 +84,7 @@ pub(crate) fn run(
     let work = |lane| study.work(lane, &run);
     match lanes {
         [lane] => work(lane)?,
-        _ => std::thread::scope(|scope| {
-            let work = &work;
-            let threads: Vec<_> = lanes.iter().map(|lane| scope.spawn(move || work(lane))).collect();
-            let ended = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-            threads.into_iter().try_for_each(ended)
-        })?,
+        _ => threads::at_the_same_time(lanes.iter(), work)?.into_iter().collect::<Result<(), _>>()?,
     }
     Ok(Outcome::Study(study.progress.into_inner().unwrap_or_else(PoisonError::into_inner).outcomes))
 }

@@ -22,6 +22,7 @@ mod lanes;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use pogo_formats::system::inputs;
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -95,7 +96,7 @@ const MAX_CASES: usize = 100_000;
 /// # Errors
 /// Not TOML, unknown keys, no case at all, two cases of one name, names that are no folder names.
 pub fn read(path: &Path) -> Result<Vec<Case>, StudyError> {
-    let text = std::fs::read_to_string(path).map_err(|source| StudyError::Read { path: path.into(), source })?;
+    let text = inputs::read_to_string(path).map_err(|source| StudyError::Read { path: path.into(), source })?;
     parse(path, &text)
 }
 

@@ -7,19 +7,21 @@
 #[cfg(feature = "mpi")]
 pub mod mpi;
 mod split;
-mod threads;
 
 use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pogo_formats::system::threads::{self, ThreadError};
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::ranks::{Ranks, Reader, Serves, Threads, Writer};
 
 pub(crate) use split::{Cells, Split};
-pub(crate) use threads::in_threads;
 
 use crate::error::SolveError;
+
+/// The rank that leads, with its member.
+type Leader<'a, M> = (&'a Arc<dyn Ranks>, M);
 
 /// The ranks of a run.
 #[derive(Debug)]
@@ -121,28 +123,36 @@ impl Team {
 
     /// The leader with its member. Members of other ranks serve: in threads of this process, or here until the leader of
     /// another process is done; then none is returned.
-    pub fn lead_or_serve<M: Serves + 'static>(&self, members: Vec<M>) -> Option<(&Arc<dyn Ranks>, M)> {
-        self.lead_or_serve_in(members, |serve| drop(std::thread::spawn(serve)))
+    ///
+    /// # Errors
+    /// The system makes too few threads.
+    pub fn lead_or_serve<M: Serves + 'static>(&self, members: Vec<M>) -> Result<Option<Leader<'_, M>>, ThreadError> {
+        self.lead_or_serve_in(members, |serve| threads::spawn("part", serve).map(drop))
     }
 
     /// As [`lead_or_serve`](Self::lead_or_serve), where `start` starts a thread of a member that borrows.
     pub fn lead_or_serve_in<'m, M: Serves + 'm>(
         &self,
         members: Vec<M>,
-        start: impl Fn(Box<dyn FnOnce() + Send + 'm>),
-    ) -> Option<(&Arc<dyn Ranks>, M)> {
+        start: impl Fn(Box<dyn FnOnce() + Send + 'm>) -> Result<(), ThreadError>,
+    ) -> Result<Option<Leader<'_, M>>, ThreadError> {
         let mut leader = None;
+        let mut started = Ok(());
         for (ranks, member) in self.local.iter().zip(members) {
             if ranks.leads() {
                 leader = Some((ranks, member));
             } else if self.local.len() > 1 {
                 let ranks = ranks.clone();
-                start(Box::new(move || member.serve(&*ranks)));
+                started = started.and_then(|()| start(Box::new(move || member.serve(&*ranks))));
             } else {
                 member.serve(&**ranks);
             }
         }
-        leader
+        if let (Err(_), Some((ranks, _))) = (&started, &leader) {
+            // Those that serve already are done.
+            ranks.broadcast(Vec::new());
+        }
+        started.map(|()| leader)
     }
 
     /// What a run came to. A process whose run failed before it could [agree](Self::agree) does so now.

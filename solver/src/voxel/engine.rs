@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use pogo_formats::system::threads::{self, ThreadError};
 use pogo_formats::timings::{self, timed};
 use pogo_formats::voxel::VoxelSetup;
 use pogo_kernels::device::{DeviceError, device_name};
@@ -18,7 +19,6 @@ use crate::error::{Kept, SolveError};
 use crate::interrupt::Interrupts;
 use crate::memory;
 use crate::observe::Observer;
-use crate::team::in_threads;
 
 /// [`CycleSettings::inner`](pogo_kernels::voxel::CycleSettings::inner) on the CPU: the finest level is what costs there, and
 /// a step more on level 2 saves up to a sixth of the iterations.
@@ -178,7 +178,7 @@ impl<'a> Engine<'a> {
         let mut progress = |iteration, residual| watcher.iteration(iteration, residual);
         let _iterating = timings::stage("iterate");
         let solution = match &mut solver {
-            Solver::Cpu(solvers) => self.on_cpu(solvers, (problem.fixed, forces, start), &mut progress),
+            Solver::Cpu(solvers) => self.on_cpu(solvers, (problem.fixed, forces, start), &mut progress)?,
             Solver::Gpu(solver) => solver
                 .solve(problem.fixed, forces, start, &mut progress)
                 .map_err(|source| SolveError::DeviceLost { source, kept: Kept::Displacements(n_kept) })?,
@@ -217,7 +217,7 @@ impl<'a> Engine<'a> {
         let solvers = match &team.local[..] {
             _ if !team.is_several() => vec![StaticSolver::new(problem, self.grid, &settings)],
             [only] => vec![of_rank(only)],
-            several => in_threads(several.iter(), team.threads_of_rank(self.call.settings.threads), of_rank),
+            several => threads::in_pools(several.iter(), team.threads_of_rank(self.call.settings.threads), of_rank)?,
         };
         solvers[0].shares.iter().for_each(|shares| observer.note(&shares.to_string()));
         memory::forget_code();
@@ -230,9 +230,9 @@ impl<'a> Engine<'a> {
         solvers: &mut [StaticSolver<'a>],
         (fixed, forces, start): (&[FixedDof], &[NodalForce], Option<&[f64]>),
         progress: &mut Progress<'_>,
-    ) -> Solution {
+    ) -> Result<Solution, ThreadError> {
         if let [only] = solvers {
-            return only.solve(fixed, forces, start, progress);
+            return Ok(only.solve(fixed, forces, start, progress));
         }
         let n_threads = self.call.team.threads_of_rank(self.call.settings.threads);
         let progress = std::iter::once(Some(progress)).chain(std::iter::repeat_with(|| None));
@@ -240,7 +240,7 @@ impl<'a> Engine<'a> {
             Some(progress) => solver.solve(fixed, forces, start, progress),
             None => solver.solve(fixed, forces, start, &mut |_, _| ControlFlow::Continue(())),
         };
-        in_threads(solvers.iter_mut().zip(progress), n_threads, solve).swap_remove(0)
+        Ok(threads::in_pools(solvers.iter_mut().zip(progress), n_threads, solve)?.swap_remove(0))
     }
 }
 

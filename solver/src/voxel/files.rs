@@ -18,6 +18,11 @@ fn file_name(stem: &str, case: &LoadCase, extension: &str) -> String {
     if case.name.is_empty() { format!("{stem}.{extension}") } else { format!("{stem}-{}.{extension}", case.name) }
 }
 
+/// A file of displacements of any case.
+pub(super) fn is_displacement(name: &str) -> bool {
+    name.starts_with("displacement") && name.ends_with(".npy")
+}
+
 /// Displacements to start a case from, (n_nodes, 3), from the file or folder of the command line. None where an earlier run
 /// was stopped before this case.
 ///

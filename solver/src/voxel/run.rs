@@ -94,7 +94,9 @@ pub(super) fn run(
     }
     call.team.agree(Ok(()))?;
 
-    let results = call.team.leads().then(|| ResultFolder::take(call.folder));
+    // Load cases begin one after the other from displacements that may lie here.
+    let is_start = |name: &str| call.config.start.is_some() && files::is_displacement(name);
+    let results = call.team.leads().then(|| ResultFolder::take(call.folder, is_start));
     let cube = Cube::new(setup.poisson);
     let model = Model { mesh, setup, moduli, cube: &cube, periodic, prepared: &prepared, call };
     let mut run = Run {
@@ -279,7 +281,7 @@ impl<'a> Run<'a> {
     fn finish(
         self,
         began: Instant,
-        results: ResultFolder,
+        results: ResultFolder<'_>,
         observer: &mut dyn Observer,
     ) -> Result<RunSummary, SolveError> {
         let Self { model: Model { mesh, setup, call, .. }, engine, history, tensor, mut summary } = self;

@@ -48,7 +48,8 @@ fn main() {
 fn generate(cli: &Cli) -> anyhow::Result<()> {
     let _timing = cli.timing.start();
     let path = cli.output.clone().unwrap_or_else(|| cli.model.default_output().into());
-    cli::clean_up_after(&path)?;
+    cli::start_threads(None)?;
+    cli::clean_up_beside(&path)?;
     let made = timings::timed("generate", || cli.model.save(&path))?;
     if cli.json {
         cli::write_stdout(made.json.as_bytes())?;

@@ -47,8 +47,9 @@ fn main() {
 
 fn show(cli: &Cli) -> anyhow::Result<()> {
     let _timing = cli.timing.start();
+    cli::start_threads(None)?;
     if let Some(path) = &cli.query.picture {
-        cli::clean_up_after(path)?;
+        cli::clean_up_beside(path)?;
     }
     let container = timings::timed("open", || Container::open(&cli.file))?;
     let physics = *registered(&container, &ROOMS.map(|room| (room.name(), room)))?;

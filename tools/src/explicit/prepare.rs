@@ -81,7 +81,7 @@ impl Prepare for Explicit {
             apply_job::apply_to_deck(&mut deck, job, &mut work.remarks)?;
         }
         let report = deck.report.clone();
-        work.sources.extend(report.files.iter().map(Into::into));
+        work.sources.extend(report.paths.iter().cloned());
         let (mut model, notes) = deck.finish()?;
         if let Some(job) = &job {
             apply_job::apply_to_model(&mut model, job, &mut work.remarks)?;

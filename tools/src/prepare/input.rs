@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pogo_formats::block::Source;
 use pogo_formats::read::mesh::is_mesh_file;
+use pogo_formats::system::inputs;
 
 use super::PrepareError;
 
@@ -38,14 +39,15 @@ impl InputKind {
     }
 }
 
-/// Whether an input is a deck: its name ends with `.inp`, or it is text that begins with a keyword or a comment.
+/// Whether an input is a deck: its name ends with `.inp`, or it is text that begins with a keyword or a comment. A stream can
+/// only be a deck: all other inputs are read more than once.
 pub fn is_deck(path: &Path) -> bool {
-    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("inp")) {
+    if inputs::is_stream(path) || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("inp")) {
         return true;
     }
     let mut start = Vec::new();
     // Only regular files are opened: reading a pipe would take bytes from it.
-    if !path.is_file() || std::fs::File::open(path).and_then(|file| file.take(512).read_to_end(&mut start)).is_err() {
+    if !path.is_file() || inputs::open(path).and_then(|file| file.take(512).read_to_end(&mut start)).is_err() {
         return false;
     }
     let begins = start.trim_ascii_start();
@@ -90,8 +92,7 @@ pub(super) fn check_output<'a>(
         Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => return refuse("there is no such folder"),
         _ => {}
     }
-    let Ok(canonical) = output.canonicalize() else { return Ok(()) };
-    if inputs.any(|input| input.canonicalize().is_ok_and(|input| input == canonical)) {
+    if inputs.any(|input| inputs::is_same(input, output)) {
         return Err(PrepareError::OutputIsInput(output.to_owned()));
     }
     Ok(())

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use pogo_formats::block::Provenance;
 use pogo_formats::physics::Physics;
+use pogo_formats::system::inputs;
 
 use crate::listing::Listing;
 
@@ -80,8 +81,11 @@ pub fn run<P: Prepare>(
     progress: &dyn Progress,
 ) -> Result<Report, PrepareError> {
     input::check_output(&request.output, std::iter::once(&request.input).chain(&request.jobs))?;
-    let mut work = Work::new(progress);
+    let (mut work, before) = (Work::new(progress), inputs::mark());
     let model = P::read(request, options, &mut work)?;
+    if inputs::is_read_since(before, &request.output) {
+        return Err(PrepareError::OutputIsInput(request.output.clone()));
+    }
     let sources = input::sources(work.sources.iter().chain(&request.jobs))?;
     let provenance = Provenance::new(P::NAME, sources, P::command_line(options));
     let made = P::write(model, request, options, &provenance, &mut work)?;

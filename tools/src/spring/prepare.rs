@@ -217,7 +217,7 @@ impl Found {
         let (ignore, job_sets_time) = (options.deck.ignore.clone(), job.solver.value.time.is_some());
         let read_options = ReadOptions { ignore, job_sets_time, lines: true, ..ReadOptions::default() };
         let deck = deck::read(&request.input, &read_options)?;
-        work.sources = deck.report.files.iter().map(Into::into).collect();
+        work.sources.clone_from(&deck.report.paths);
         work.stage("mesh");
         let file = request.input.display().to_string();
         let mut edges = edges(&deck.mesh, &deck.lines, job)?;

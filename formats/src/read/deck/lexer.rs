@@ -1,19 +1,18 @@
 //! Bytes → lines → keyword cards. Nothing here knows what a keyword means.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
-
 use super::numbers::real;
+use crate::system::inputs;
+use crate::system::maps::Map;
 
 /// Files from this size on are mapped.
 const MAPPED_FROM: u64 = 64 << 10;
 
 enum Bytes {
-    Mapped(Mmap),
+    Mapped(Map),
     Owned(Vec<u8>),
 }
 
@@ -33,16 +32,10 @@ impl Source {
 
     /// Maps a file; reads a small one (a process may have only so many maps) and what cannot be mapped (pipes).
     pub fn open(path: &Path) -> std::io::Result<Self> {
-        let mut file = File::open(path)?;
+        let mut file = inputs::open_or_stream(path)?;
         let data = file.metadata()?;
-        if data.is_dir() {
-            return Err(std::io::Error::other("this is a folder"));
-        }
         let bytes = if data.is_file() && data.len() >= MAPPED_FROM {
-            // SAFETY: a map must not change while slices of it are used. This process only reads the file. That no other
-            // process changes it in place while it is read cannot be enforced; SECURITY.md asks it of the user. (One that
-            // shortens it stops us with SIGBUS, as for any mapped file.)
-            Bytes::Mapped(unsafe { Mmap::map(&file)? })
+            Bytes::Mapped(Map::new(path, &file)?)
         } else {
             let mut owned = Vec::new();
             file.read_to_end(&mut owned)?;

@@ -191,7 +191,9 @@ impl Parser {
         let top = folder(self.log.sources.first()).unwrap_or_default();
         // Decks from Windows part their folders with backslashes.
         let names = [name.to_owned(), name.replace('\\', "/")];
-        let path = names.iter().flat_map(|name| [beside.join(name), top.join(name)]).find(|p| p.is_file());
+        let mut places = names.iter().flat_map(|name| [beside.join(name), top.join(name)]);
+        // What is no file is told by its kind.
+        let path = places.clone().find(|p| p.is_file()).or_else(|| places.find(|p| p.exists()));
         let Some(path) = path else {
             let looked = beside.join(name);
             self.log.incomplete = true;

@@ -33,6 +33,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
         report: DeckReport {
             bytes,
             files: log.sources.iter().map(|s| s.name.clone()).collect(),
+            paths: log.sources.iter().map(|s| s.path.clone()).collect(),
             elements,
             keywords,
             ..first_report(&raw)

@@ -1,6 +1,7 @@
 //! What reading a deck tells the user: notes, problems, and the counts of `pogo-block --check`.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -136,6 +137,9 @@ pub struct DeckReport {
     pub bytes: u64,
     /// Files read, the deck first.
     pub files: Vec<String>,
+    /// Where they are.
+    #[serde(skip)]
+    pub paths: Vec<PathBuf>,
     /// Lines under `*NODE`; a part counts once.
     pub node_lines: u64,
     /// Elements under `*ELEMENT` by type, in the order of first appearance.

@@ -1,6 +1,5 @@
 //! MetaImage: `.mha` (one file) and `.mhd` (header beside a raw or zlib file, or beside several raw ones).
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -10,6 +9,7 @@ use super::source::reopen;
 use super::text::{self, Fields};
 use super::{Format, Header, Opened, Problem};
 use crate::read::unpack::Unzlib;
+use crate::system::inputs;
 
 /// There is no magic number: the name, or a first line that only a MetaImage has, must do.
 pub(super) fn is_metaimage(start: &[u8], extension: &str) -> bool {
@@ -22,7 +22,7 @@ pub(super) fn is_metaimage(start: &[u8], extension: &str) -> bool {
 pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     let open = |error: std::io::Error| format!("cannot open this stack: {error}");
     let is_last = |line: &str| line.split('=').next().is_some_and(|key| key.trim() == "ElementDataFile");
-    let (lines, header_bytes) = text::header_lines(BufReader::new(File::open(path).map_err(open)?), is_last)?;
+    let (lines, header_bytes) = text::header_lines(BufReader::new(inputs::open(path).map_err(open)?), is_last)?;
     let lines = lines.iter().filter(|(_, line)| !line.trim().is_empty());
     let fields = Fields::new("MetaImage", lines, ('=', "key = value"), str::to_owned)?;
     let flag =
@@ -63,7 +63,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         _ => (text::beside(path, (line, name))?, 0),
     };
     let file =
-        File::open(&data).map_err(|error| Problem::at(line, format!("cannot open {}: {error}", data.display())))?;
+        inputs::open(&data).map_err(|error| Problem::at(line, format!("cannot open {}: {error}", data.display())))?;
     let length = file.metadata().map_err(open)?.len();
     if flag("CompressedData") {
         let skip = u64::try_from(skip).map_err(|_| "HeaderSize = -1 is only for data that are not packed")?;

@@ -54,6 +54,8 @@ pub use voxel_grid::{VoxelGrid, VoxelModuli};
 
 use source::{Encoding, Flat, Reopen, Source, Stream};
 
+use crate::system::inputs;
+
 /// A stack that cannot be read or used: `bone.nrrd:4: error: …`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{}: error: {message}", if *line > 0 { format!(":{line}") } else { String::new() })]
@@ -368,7 +370,7 @@ fn open_any(path: &Path, options: &ImageOptions) -> Result<Opened, Problem> {
     if let Some(raw) = raw::description(path, options)? {
         return raw::open(path, &raw, options.unit);
     }
-    let mut file = File::open(path).map_err(|error| format!("cannot open this stack: {error}"))?;
+    let mut file = inputs::open(path).map_err(|error| format!("cannot open this stack: {error}"))?;
     let mut start = Vec::new();
     file.by_ref().take(1024).read_to_end(&mut start).map_err(|error| format!("cannot read this stack: {error}"))?;
     file.seek(SeekFrom::Start(0)).map_err(|error| format!("cannot read this stack: {error}"))?;

@@ -1,6 +1,5 @@
 //! NIfTI-1 and NIfTI-2: `.nii`, `.nii.gz`, and `.hdr` with `.img`.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +7,7 @@ use super::sample::{Endian, SampleType};
 use super::source::{Reopen, reopen};
 use super::{Format, Header, Opened, Problem, text};
 use crate::read::unpack::Gunzip;
+use crate::system::inputs;
 
 /// The size that starts a header, and the byte order it is written in.
 fn kind(start: &[u8]) -> Option<(usize, bool)> {
@@ -102,7 +102,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         return Err(format!("the NIfTI header puts the voxels at byte {offset}: it is damaged").into());
     }
     let data = if is_pair { image_of_pair(path)? } else { path.to_owned() };
-    let file = File::open(&data).map_err(|error| format!("cannot open {}: {error}", data.display()))?;
+    let file = inputs::open(&data).map_err(|error| format!("cannot open {}: {error}", data.display()))?;
     let endian = if is_big_endian { Endian::Big } else { Endian::Little };
     if is_packed {
         let packed = file.metadata().map_err(cannot)?.len();

@@ -8,6 +8,7 @@ use super::options::{AxisOrder, ImageOptions};
 use super::sample::SampleType;
 use super::source::Encoding;
 use super::{Format, Header, Opened, Problem};
+use crate::system::inputs;
 
 /// What the header of an array says.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +31,7 @@ pub(super) fn open(mut file: File, options: &ImageOptions) -> Result<Opened, Pro
 
 /// Shape and numbers of an array of any type, in C order.
 pub(crate) fn read_numbers(path: &Path) -> Result<(Vec<usize>, Vec<f64>), String> {
-    let bytes = std::fs::read(path).map_err(|error| format!("cannot read: {error}"))?;
+    let bytes = inputs::read(path).map_err(|error| format!("cannot read: {error}"))?;
     let array = Array::read(&bytes[..])?;
     let data = usize::try_from(array.offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
     let shape: Vec<usize> = array.shape.iter().map(|&n| usize::try_from(n).unwrap_or(usize::MAX)).collect();

@@ -14,6 +14,7 @@ use super::sample::SampleType;
 use super::source::{Reopen, reopen, too_short};
 use super::{Format, Opened, Problem, are_edges};
 use crate::read::unpack::Known;
+use crate::system::inputs;
 
 /// A member of the archive.
 #[derive(Debug)]
@@ -105,7 +106,7 @@ pub(super) fn open(path: &Path, options: &ImageOptions) -> Result<Opened, Proble
 
 fn members(path: &Path) -> Result<Vec<Member>, Problem> {
     let damaged = |error: &dyn std::fmt::Display| format!("cannot read this npz archive: {error}");
-    let file = File::open(path).map_err(|error| damaged(&error))?;
+    let file = inputs::open(path).map_err(|error| damaged(&error))?;
     let bare = file.try_clone().map_err(|error| damaged(&error))?;
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|error| damaged(&error))?;
     let (mut members, mut end) = (Vec::new(), 0);

@@ -9,11 +9,12 @@ use super::source::reopen;
 use super::text::{self, Fields};
 use super::{Format, Header, Opened, Problem};
 use crate::read::unpack::Gunzip;
+use crate::system::inputs;
 use crate::words::Choice;
 
 /// Opens an NRRD file, or the header of one.
 pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
-    let file = File::open(path).map_err(|error| format!("cannot open this stack: {error}"))?;
+    let file = inputs::open(path).map_err(|error| format!("cannot open this stack: {error}"))?;
     let (lines, header_bytes) = text::header_lines(BufReader::new(file), |line| line.is_empty())?;
     // Lines `key:=value` are remarks of other programs.
     let is_field = |line: &str| !line.is_empty() && !line.starts_with('#') && !line.contains(":=");
@@ -42,7 +43,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
         Some(named) => (text::beside(path, named)?, 0),
     };
     let open = |error: io::Error| format!("cannot open the data file {}: {error}", data.display());
-    let mut file = File::open(&data).map_err(open)?;
+    let mut file = inputs::open(&data).map_err(open)?;
     let length = file.metadata().map_err(open)?.len();
     // `line skip` comes first, then `byte skip` (after unpacking), then the voxels.
     let n_lines = fields.integer(&["line skip", "lineskip"])?;

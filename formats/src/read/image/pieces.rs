@@ -1,6 +1,5 @@
 //! Voxels in several files without headers, which a MetaImage names one by one or by a pattern.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -8,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::source::{Source, too_short};
 use super::text::raw_offset;
 use super::{Header, Problem};
+use crate::system::inputs;
 
 /// Most bytes of a list of names.
 const LONGEST: u64 = 1 << 24;
@@ -53,7 +53,7 @@ impl Source for Pieces {
             let (file, inside) = ((first + at) / self.layers, (first + at) % self.layers);
             let (path, offset) = &self.files[file];
             let start = offset + (inside * self.layer_bytes) as u64;
-            File::open(path)
+            inputs::open(path)
                 .and_then(|file| file.read_exact_at(layer, start))
                 .map_err(|error| format!("cannot read data file {}: {error}", path.display()))?;
         }
@@ -94,7 +94,7 @@ pub(super) fn named(
 }
 
 fn listed(path: &Path, start: u64) -> std::io::Result<Vec<String>> {
-    let mut file = File::open(path)?;
+    let mut file = inputs::open(path)?;
     file.seek(SeekFrom::Start(start))?;
     let lines = BufReader::new(file.take(LONGEST)).lines();
     let names = lines.map(|line| line.map(|line| line.trim().to_owned())).collect::<std::io::Result<Vec<_>>>()?;

@@ -1,10 +1,10 @@
 //! Files without a header, described in the job or in a `.toml` file beside them.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::options::{ImageOptions, LengthUnit, RawImage};
 use super::{Format, Header, Opened, Problem};
+use crate::system::inputs;
 
 /// The description in the job or beside the file: `bone.raw.toml` for `bone.raw`.
 pub(super) fn description(path: &Path, options: &ImageOptions) -> Result<Option<RawImage>, Problem> {
@@ -14,7 +14,7 @@ pub(super) fn description(path: &Path, options: &ImageOptions) -> Result<Option<
     let mut side = path.as_os_str().to_owned();
     side.push(".toml");
     let side = PathBuf::from(side);
-    let text = match std::fs::read_to_string(&side) {
+    let text = match inputs::read_to_string(&side) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("cannot read its description {}: {error}", side.display()).into()),
@@ -30,7 +30,7 @@ pub(super) fn description(path: &Path, options: &ImageOptions) -> Result<Option<
 
 /// Opens a raw file.
 pub(super) fn open(path: &Path, raw: &RawImage, unit: LengthUnit) -> Result<Opened, Problem> {
-    let file = File::open(path).map_err(|error| format!("cannot open this stack: {error}"))?;
+    let file = inputs::open(path).map_err(|error| format!("cannot open this stack: {error}"))?;
     let mut header = Header::new(Format::Raw, raw.shape, raw.sample.0);
     header.spacing = raw.spacing.map(|spacing| spacing.edges().map(|edge| edge / unit.per_millimetre()));
     Opened::flat(header, raw.endian.0, file, raw.header_bytes)

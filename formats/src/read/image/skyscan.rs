@@ -1,10 +1,10 @@
 //! The logs that Bruker's SkyScan programs put beside their slices.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
 use super::{Header, are_edges};
+use crate::system::inputs;
 
 /// Most bytes that are read of a log.
 const LONGEST: u64 = 1 << 20;
@@ -28,7 +28,7 @@ pub(super) fn add_spacing(header: &mut Header, logs: &[PathBuf]) {
     let mut found: Vec<(String, [f64; 3])> = Vec::new();
     for path in logs {
         let mut bytes = Vec::new();
-        let read = File::open(path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
+        let read = inputs::open(path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         match (read, edges(&String::from_utf8_lossy(&bytes))) {
             (Ok(_), Some(edges)) => found.push((name.into_owned(), edges)),

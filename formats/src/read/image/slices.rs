@@ -1,6 +1,5 @@
 //! Folders of slices: TIFF, BMP or PNG files, in natural order, with SkyScan's log beside them.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,7 @@ use super::sample::SampleType;
 use super::source::{Encoding, Source};
 use super::tiff::{self, Work};
 use super::{Format, Header, Opened, Problem, foreign, skyscan};
+use crate::system::inputs;
 
 /// Kinds of slices, by the ending of their names.
 const KINDS: [(Format, &[&str]); 3] =
@@ -26,7 +26,7 @@ enum Slice {
 
 impl Slice {
     fn open(path: &Path, format: Format) -> Result<Self, String> {
-        let file = File::open(path).map_err(|error| format!("cannot open this slice: {error}"))?;
+        let file = inputs::open(path).map_err(|error| format!("cannot open this slice: {error}"))?;
         Ok(match format {
             Format::Bmp => Self::Bmp(Bmp::open(&file)?),
             Format::Png => Self::Png(Png::open(&file)?),
@@ -64,7 +64,7 @@ impl Slice {
     }
 
     fn decode(&self, path: &Path, out: &mut [u8], work: &mut Work) -> Result<(), String> {
-        let file = File::open(path).map_err(|error| format!("cannot open this slice: {error}"))?;
+        let file = inputs::open(path).map_err(|error| format!("cannot open this slice: {error}"))?;
         match self {
             Self::Tiff(slice) => slice.decode(&file, out, work),
             Self::Bmp(bmp) => bmp.decode(&file, out),
@@ -157,7 +157,7 @@ fn check_alike(slices: &[Slice], files: &[PathBuf]) -> Result<(), String> {
 /// The advice for a folder of files like this one.
 fn foreign_file(path: &Path) -> Option<&'static str> {
     let mut start = Vec::new();
-    File::open(path).and_then(|file| file.take(132).read_to_end(&mut start)).ok()?;
+    inputs::open(path).and_then(|file| file.take(132).read_to_end(&mut start)).ok()?;
     foreign(&start)
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use super::Header;
 use super::sample::Endian;
+use crate::system::inputs;
 
 /// Layers of samples.
 pub(super) trait Source: Send {
@@ -132,7 +133,7 @@ pub(super) fn reopen<R: Read + Send + 'static>(
     unpack: impl Fn(Stretch) -> io::Result<R> + Send + 'static,
 ) -> Reopen {
     Box::new(move || {
-        let mut file = File::open(&path)?;
+        let mut file = inputs::open(&path)?;
         file.seek(SeekFrom::Start(start))?;
         Ok(Box::new(unpack(BufReader::with_capacity(1 << 16, file.take(length)))?))
     })

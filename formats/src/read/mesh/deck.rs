@@ -1,6 +1,6 @@
 //! The mesh of an Abaqus deck: whatever else the deck says is left out.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::cells::{Cells, Kind, element_of_cell};
 use super::{MeshFile, MeshFileError};
@@ -14,7 +14,7 @@ pub(super) fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileE
         line: 0,
         message: error.to_string(),
     })?;
-    let sources = deck.report.files.iter().map(PathBuf::from).collect();
+    let sources = deck.report.paths.clone();
     let mut mesh = MeshFile { sources, ..MeshFile::of(path) };
     let from = deck.mesh;
     let dimension = from.dimension as usize;

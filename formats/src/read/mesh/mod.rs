@@ -24,6 +24,7 @@ use std::path::Path;
 pub use opencarp::read_vtx;
 
 use crate::mesh::NamedSet;
+use crate::system::inputs;
 
 /// A mesh file that cannot be used: `heart.msh:12: error: …`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -173,7 +174,7 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, MeshFileError> {
     if path.is_dir() {
         return Err(MeshFileError::new(path, 0, "it is a folder; name a mesh"));
     }
-    std::fs::read(path).map_err(|error| MeshFileError::new(path, 0, format!("cannot read: {error}")))
+    inputs::read(path).map_err(|error| MeshFileError::new(path, 0, format!("cannot read: {error}")))
 }
 
 /// What every mesh must keep, whatever its file.

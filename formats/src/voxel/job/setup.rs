@@ -7,6 +7,7 @@ use super::load::Bounds;
 use super::presets::{Specimen, Test, side_name, test};
 use super::{Boundary, VoxelJob};
 use crate::job::{Components, JobError, Place, rows_of_numbers};
+use crate::system::inputs;
 use crate::voxel::setup::{
     Analysis, LoadCase, Magnitude, MagnitudeKind, NodalTable, NodeRegion, PrescribedField, RegionForce, Share,
     VoxelMaterial,
@@ -405,7 +406,7 @@ impl Resolver<'_> {
     /// Reads `i, j, k, direction, value` lines.
     fn table(&self, folder: &Path, file: &str, name: &str, magnitude: u32) -> Result<NodalTable, String> {
         let path = folder.join(file);
-        let text = std::fs::read_to_string(&path)
+        let text = inputs::read_to_string(&path)
             .map_err(|error| format!("cannot read the table {}: {error}", path.display()))?;
         let mut given = Vec::new();
         for (number, fields) in rows_of_numbers(&text) {

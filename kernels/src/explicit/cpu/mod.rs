@@ -36,7 +36,7 @@ use super::ElementStepper;
 use super::problem::{Problem, StepperError};
 use super::team::ElementPart;
 use crate::device::DeviceError;
-use crate::dynamics::{Barrier, Part, PartStepper, SignalTable, State, Stepper, check_advance, thread_pool};
+use crate::dynamics::{Barrier, ModelError, Part, PartStepper, SignalTable, State, Stepper, check_advance};
 use crate::simd::{Level, Real};
 use advance::{Advance, Shared};
 use block::Run;
@@ -125,7 +125,7 @@ impl<T: Real> CpuStepper<T> {
             external_work: state.external_work,
             damped_energy: state.damped_energy,
             scratch: (0..threads).map(|_| Mutex::new(Scratch::new(&tables))).collect(),
-            pool: thread_pool(threads)?,
+            pool: pogo_formats::system::threads::pool(threads).map_err(ModelError::from)?,
             part,
             displacement,
             tables,

@@ -231,8 +231,7 @@ impl<'a, T: Real> CpuStepper<'a, T> {
         let monitors = Special::sorted(layout.as_ref(), monitors);
         let own = own_units(layout.as_ref(), &part, problem.n_particles());
         let shares = Share::all(layout.as_ref(), &own, threads.max(1), [&forces, &supports, &monitors]);
-        let pool = (shares.len() > 1).then(|| rayon::ThreadPoolBuilder::new().num_threads(shares.len()).build());
-        let pool = pool.transpose().map_err(|error| SpringError::Threads { reason: error.to_string() })?;
+        let pool = pogo_formats::system::threads::pool(shares.len())?;
         let follow = |len| vec![0.0; if problem.follow_work { len } else { 0 }];
         Ok(Self {
             part,

@@ -15,6 +15,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use pogo_formats::system::threads::at_the_same_time;
 use pogo_formats::timings::{self, timed};
 use rayon::prelude::*;
 
@@ -648,17 +649,10 @@ impl GpuStaticSolver {
         let takers: Vec<Taker<'_>> = (0..self.devices.len()).filter_map(|device| self.taker(device)).collect();
         let share = order.len().div_ceil(takers.len().max(1)).max(1);
         let mut parts = takers.into_iter().zip(out.chunks_mut(3 * share).zip(order.chunks(share)));
-        if self.devices.len() == 1 {
-            parts.try_for_each(|(taker, (out, order))| taker.take(out, order))?;
-        } else {
-            std::thread::scope(|scope| {
-                let started: Vec<_> =
-                    parts.map(|(taker, (out, order))| scope.spawn(move || taker.take(out, order))).collect();
-                started.into_iter().try_for_each(|taking| match taking.join() {
-                    Ok(taken) => taken,
-                    Err(panic) => std::panic::resume_unwind(panic),
-                })
-            })?;
+        let take = |(taker, (out, order)): (Taker<'_>, (&mut [f64], &[u32]))| taker.take(out, order);
+        match self.devices.len() {
+            1 => parts.try_for_each(take)?,
+            _ => at_the_same_time(parts, take).map_err(DeviceError::Threads)?.into_iter().collect::<Result<(), _>>()?,
         }
         Ok(out)
     }

@@ -31,7 +31,7 @@ and fields.vti, arrival.vtkhdf that of arrival.vtu.
 Manual page: pogo-solve --man | man -l -
 Shell completions: pogo-solve --completions bash (elvish, fish, powershell, zsh)
 
-Signals: SIGTERM and SIGINT stop after a checkpoint, SIGUSR1 writes one and goes on.
+Signals: SIGTERM, SIGINT and SIGHUP stop after a checkpoint, SIGUSR1 writes one and goes on.
 
 Exit codes:
   0  done

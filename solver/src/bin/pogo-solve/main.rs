@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use pogo_formats::system::{inputs, maps, threads};
 use pogo_formats::{exit_code, timings};
 use pogo_solver::interrupt::Interrupts;
 use pogo_solver::observe::{Observer, Silent};
@@ -62,13 +63,23 @@ fn run(args: &Args) -> anyhow::Result<i32> {
     if args.timings {
         timings::record();
     }
+    inputs::protect();
+    maps::tell_of_cut_files().map_err(|error| anyhow::anyhow!("error: cannot catch signals: {error}"))?;
+    let mut config = args.config();
+    let alone = threads::start(config.settings.threads).map_err(|error| anyhow::anyhow!("error: {error}"))?;
+    if let Some(reason) = alone {
+        config.settings.threads = Some(1);
+        if !args.quiet {
+            let _ = writeln!(io::stderr(), "note: going on with one thread, as the system starts no more: {reason}");
+        }
+    }
     let interrupts = Interrupts::install().map_err(|error| anyhow::anyhow!("error: cannot catch signals: {error}"))?;
     let processes = processes::join()?;
     // Progress and messages come once.
     let leads = processes.as_ref().is_none_or(|ranks| ranks.leads());
     let (mut report, mut silent) = (Report::default(), Silent);
     let observer: &mut dyn Observer = if args.quiet || !leads { &mut silent } else { &mut report };
-    let outcome = pogo_solver::solve_with(processes.as_ref(), &args.config(), &interrupts, observer);
+    let outcome = pogo_solver::solve_with(processes.as_ref(), &config, &interrupts, observer);
     if !leads {
         return Ok(outcome.map_or(exit_code::BAD_INPUT, |_| 0));
     }

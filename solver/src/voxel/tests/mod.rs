@@ -21,6 +21,7 @@ use super::support::Bodies;
 use crate::call::Call;
 use crate::config::Config;
 use crate::device::Device;
+use crate::folder::RunFolder;
 use crate::interrupt::Interrupts;
 use crate::observe::Silent;
 use crate::team::Team;
@@ -63,7 +64,7 @@ fn solve_from(
         case: None,
         overrides: Vec::new(),
         settings: &config.settings,
-        folder,
+        folder: &RunFolder::take(folder).map_err(|error| error.to_string())?,
         block_file: BlockFileSummary::default(),
         interrupts: &Interrupts::default(),
         device: Device::start(config.settings.device.list(None).unwrap(), Vec::new()),

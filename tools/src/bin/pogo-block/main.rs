@@ -16,21 +16,20 @@ fn main() {
 /// True unless the input has problems, which have then been printed.
 fn prepare(cli: &Cli) -> anyhow::Result<bool> {
     let _timing = cli.timing.start();
+    cli::start_threads(cli.threads.map(usize::from))?;
     let reporter: Box<dyn Progress> = match (cli.quiet, std::io::stderr().is_terminal()) {
         (true, _) => Box::new(()),
         (false, true) => Box::new(progress::Bar::new()),
         (false, false) => Box::new(progress::Lines::new()),
     };
     let (request, options) = (cli.request(), &cli.physics.0);
-    cli::clean_up_after(&request.output)?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(cli.threads.map_or(0, usize::from)).build();
-    let pool = pool.map_err(|error| anyhow::anyhow!("error: cannot start threads: {error}"))?;
+    cli::clean_up_beside(&request.output)?;
     let physics = room::choose(&ROOMS, &request.input, &request.jobs)?;
     room::check_options(&ROOMS, physics, &request.input, options)?;
-    let report = pool.install(|| match cli.check {
+    let report = match cli.check {
         true => physics.check(&request, options, &*reporter),
         false => physics.prepare(&request, options, &*reporter),
-    })?;
+    }?;
     drop(reporter);
     // A warning is a likely mistake: whoever wants no progress and no figures still has to know of it.
     let notes = report.remarks.notes.iter().filter(|_| !cli.quiet);

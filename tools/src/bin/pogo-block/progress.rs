@@ -2,13 +2,22 @@
 
 use std::io::Write;
 use std::sync::Mutex;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use pogo_formats::system::threads;
 use pogo_tools::prepare::Progress;
 
+/// How often a bar draws its time.
+const TICK: Duration = Duration::from_millis(200);
+
 /// A bar on a terminal; it goes away when dropped.
-pub struct Bar(ProgressBar);
+pub struct Bar {
+    bar: ProgressBar,
+    /// Ends the thread that draws the time when dropped.
+    _clock: Sender<()>,
+}
 
 impl Bar {
     pub fn new() -> Self {
@@ -16,25 +25,33 @@ impl Bar {
         if let Ok(style) = ProgressStyle::with_template("{elapsed:>4} {msg:10} {bar:40} {percent:>3} %") {
             bar.set_style(style);
         }
-        bar.enable_steady_tick(Duration::from_millis(200));
-        Self(bar)
+        let (clock, end) = channel();
+        let ticking = bar.clone();
+        let tick = move || {
+            while end.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                ticking.tick();
+            }
+        };
+        // Where the system makes no thread, the bar moves with the work alone.
+        drop(threads::spawn("clock", tick));
+        Self { bar, _clock: clock }
     }
 }
 
 impl Progress for Bar {
     fn stage(&self, name: &'static str) {
-        self.0.set_position(0);
-        self.0.set_message(name);
+        self.bar.set_position(0);
+        self.bar.set_message(name);
     }
 
     fn fraction(&self, done: f64) {
-        self.0.set_position((1000.0 * done) as u64);
+        self.bar.set_position((1000.0 * done) as u64);
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 

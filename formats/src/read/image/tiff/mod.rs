@@ -18,6 +18,7 @@ use self::page::{Layout, Page};
 use super::sample::{Endian, SampleType};
 use super::source::{Encoding, Source};
 use super::{Format, Header, Opened, Problem};
+use crate::system::inputs;
 
 /// Whether a file starts as TIFF files do.
 pub(super) fn is_tiff(start: &[u8]) -> bool {
@@ -37,7 +38,7 @@ pub(super) struct Pages {
 impl Pages {
     /// Reads all directories; reduced copies (thumbnails) are left out.
     fn read(path: &Path) -> Result<Self, String> {
-        let file = File::open(path).map_err(|error| format!("cannot open this TIFF file: {error}"))?;
+        let file = inputs::open(path).map_err(|error| format!("cannot open this TIFF file: {error}"))?;
         let length = file.metadata().map_err(|error| format!("cannot read this TIFF file: {error}"))?.len();
         let mut tiff = Tiff::new(BufReader::with_capacity(1 << 12, file), length)?;
         let (mut at, mut seen) = (tiff.first, HashSet::new());
@@ -163,7 +164,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     }
     match one_after_the_other() {
         Some(offset) => {
-            let file = File::open(path).map_err(|error| format!("cannot open this TIFF file: {error}"))?;
+            let file = inputs::open(path).map_err(|error| format!("cannot open this TIFF file: {error}"))?;
             let endian = if layout.is_big_endian { Endian::Big } else { Endian::Little };
             Opened::flat_before(header, endian, file, offset, u64::MAX)
         }
@@ -211,7 +212,7 @@ impl Source for PageSource {
         let piece = n.div_ceil(rayon::current_num_threads()).max(1);
         self.pages[first..first + n].par_chunks(piece).zip(out.par_chunks_mut(piece * bytes)).try_for_each(
             |(pages, out)| {
-                let file = File::open(&self.path).map_err(|error| format!("cannot open this TIFF file: {error}"))?;
+                let file = inputs::open(&self.path).map_err(|error| format!("cannot open this TIFF file: {error}"))?;
                 let mut work = Work::default();
                 pages
                     .iter()

@@ -1,0 +1,6 @@
+//! What the operating system gives, limits and takes away: files that are read or mapped, threads and signals.
+
+pub mod inputs;
+pub mod maps;
+pub mod signals;
+pub mod threads;
