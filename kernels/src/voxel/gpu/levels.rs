@@ -7,6 +7,7 @@ use pogo_formats::voxel::{BricksView, morton_position};
 use rayon::prelude::*;
 
 use super::super::Moduli;
+use super::super::lists::{Lists, starts};
 use super::super::multigrid::{Coarse, Factor, First, Level, Operator, PLACES, Packed, exponent, rounded, transposed};
 use super::layout::*;
 use crate::device::layout::{In, Out, Pointer};
@@ -345,26 +346,26 @@ fn put_first(
 ) -> Result<(), DeviceError> {
     let (order, cuts) = (&colours.order, colours.cuts());
     let number = |&(e, _): &(u32, [u16; 3])| (e & !Colours::COPY) as usize;
-    let nodes: Vec<u32> = order.iter().flat_map(|of| level.nodes[number(of)]).collect();
-    out.levels[0].nodes = at(memory.put_cut(&nodes, &times(8, &cuts))?);
+    let nodes: Vec<[u32; 8]> = order.par_iter().map(|of| level.nodes[number(of)]).collect();
+    out.levels[0].nodes = at(memory.put_cut(nodes.as_flattened(), &times(8, &cuts))?);
     drop(nodes);
     let child = |of: &(u32, [u16; 3])| match operator.child[number(of)] {
         (_, 0) => operator.own.partition_point(|&own| (own as usize) < number(of)) as u32,
         (child, _) => child,
     };
-    out.child = at(memory.put_cut(&order.iter().map(child).collect::<Vec<u32>>(), &cuts)?);
+    out.child = at(memory.put_cut(&order.par_iter().map(child).collect::<Vec<u32>>(), &cuts)?);
     let cell = |of: &(u32, [u16; 3])| {
         let places = level.transfer.of(number(of)).fold(0, |bits, (_, place)| bits | 1 << place);
         let [x, y, z] = of.1;
         let is_copy = if of.0 & Colours::COPY == 0 { 0 } else { OF_ANOTHER };
         Cell { places: places | is_copy, x, y, z, octants: operator.child[number(of)].1.into() }
     };
-    out.cells = at(memory.put_cut(&order.iter().map(cell).collect::<Vec<Cell>>(), &cuts)?);
+    out.cells = at(memory.put_cut(&order.par_iter().map(cell).collect::<Vec<Cell>>(), &cuts)?);
     let lower = |matrix: &[f32; 576]| -> [f32; 300] {
         let mut rows = (0..24).flat_map(|i| matrix[24 * i..24 * i + i + 1].iter());
         std::array::from_fn(|_| *rows.next().unwrap_or(&0.0))
     };
-    let own: Vec<[f32; 300]> = operator.matrices.iter().map(lower).collect();
+    let own: Vec<[f32; 300]> = operator.matrices.par_iter().map(lower).collect();
     out.own = at(memory.put_cut(&own, &like(own.len(), order.len(), &cuts))?);
     put_inverse(level, node_cuts, memory, &mut out.levels[0])
 }
@@ -420,28 +421,34 @@ fn put_transfer(
 ) -> Result<(), DeviceError> {
     let (transfer, n) = (&level.transfer, level.n / 3);
     let mut owner = vec![0_u32; transfer.fine.len()];
-    let mut first = vec![0_u32; n + 1];
-    let corners = |element: usize, place: usize| {
-        PLACES[place].corners().iter().map(move |&c| level.nodes[element][usize::from(c)] as usize)
+    let owners = Shared::new(&mut owner);
+    (0..level.nodes.len()).into_par_iter().for_each(|element| {
+        for (fine, place) in transfer.of(element) {
+            // SAFETY: each finer node belongs to one element.
+            unsafe { owners.part(fine..fine + 1)[0] = (element << 5 | place) as u32 };
+        }
+    });
+    let elements_of = Lists::by_key(n, level.nodes.len(), |element| level.nodes[element].into_iter());
+    // The finer nodes that depend on a node, element by element.
+    let entries = |node: usize| {
+        elements_of.of(node).iter().flat_map(move |&element| {
+            let corner = level.nodes[element as usize].iter().position(|&other| other as usize == node);
+            let depends = move |place: usize| PLACES[place].corners().iter().any(|&c| Some(usize::from(c)) == corner);
+            transfer.of(element as usize).filter(move |&(_, place)| depends(place)).map(|(fine, place)| {
+                let k = PLACES[place].corners().len().trailing_zeros();
+                (fine as u32) << 2 | k
+            })
+        })
     };
-    for element in 0..level.nodes.len() {
-        for (fine, place) in transfer.of(element) {
-            owner[fine] = (element << 5 | place) as u32;
-            corners(element, place).for_each(|node| first[node + 1] += 1);
-        }
-    }
-    (0..n).for_each(|i| first[i + 1] += first[i]);
-    let mut next = first.clone();
+    let counts: Vec<u32> = (0..n).into_par_iter().map(|node| entries(node).count() as u32).collect();
+    let first = starts(counts.into_iter());
     let mut gather = vec![0_u32; first[n] as usize];
-    for element in 0..level.nodes.len() {
-        for (fine, place) in transfer.of(element) {
-            let k = PLACES[place].corners().len().trailing_zeros();
-            for node in corners(element, place) {
-                gather[next[node] as usize] = (fine as u32) << 2 | k;
-                next[node] += 1;
-            }
-        }
-    }
+    let gathered = Shared::new(&mut gather);
+    (0..n).into_par_iter().for_each(|node| {
+        // SAFETY: each node has a range of its own.
+        let to = unsafe { gathered.part(first[node] as usize..first[node + 1] as usize) };
+        to.iter_mut().zip(entries(node)).for_each(|(to, entry)| *to = entry);
+    });
     row.owner = at(memory.put_cut(&owner, finer)?);
     row.gather_first = at(memory.put_cut(&first, cuts)?);
     row.gather = at(memory.put_cut(&gather, &of_rows(&first, cuts))?);
