@@ -3,7 +3,7 @@
 use super::Findings;
 use super::shape::volumes;
 use crate::explicit::Material;
-use crate::read::deck::{Deck, NO_SECTION};
+use crate::read::deck::Deck;
 
 /// Speeds of waves: from 10 m/s in SI units to 30 km/s in mm, tonne, s.
 const SPEEDS: [f64; 2] = [10., 3e7];
@@ -45,35 +45,34 @@ fn speed(material: &Material) -> Option<f64> {
     Some((d[0].max(d[7]).max(d[14]) / material.density).sqrt())
 }
 
-/// Masses, stiffnesses and increments that single precision cannot hold.
+/// Masses, stiffnesses and times that single precision cannot hold, nor their inverses.
 fn overflow(deck: &Deck, materials: &[Material], findings: &mut Findings) {
+    let dimension = deck.mesh.dimension as usize;
     // By section: least and largest volume of its elements.
     let mut ranges = vec![[f64::INFINITY, 0.]; deck.sections.len()];
     for group in &deck.mesh.groups {
-        let dimension = deck.mesh.dimension as usize;
-        for (volume, section) in
-            volumes(group.kind, dimension, &deck.mesh.coordinates, &group.connectivity).zip(&group.section)
-        {
-            if let Some([least, most]) = ranges.get_mut(*section as usize).filter(|_| *section != NO_SECTION) {
+        let volumes = volumes(group.kind, dimension, &deck.mesh.coordinates, &group.connectivity);
+        for (volume, section) in volumes.zip(&group.section) {
+            if let Some([least, most]) = ranges.get_mut(*section as usize) {
                 *least = volume.min(*least);
                 *most = volume.max(*most);
             }
         }
     }
-    for (section, [least, most]) in deck.sections.iter().zip(ranges).filter(|(_, range)| range[1] > 0.) {
+    let is_held = |value: f64| (value as f32).is_normal() && ((1. / value) as f32).is_normal();
+    for (section, range) in deck.sections.iter().zip(ranges).filter(|(_, range)| range[1] > 0.) {
         let Some(material) = materials.get(section.material as usize) else { continue };
         let Some(speed) = speed(material) else { continue };
-        let mass = |volume: f64| material.density * section.mass_factor * section.thickness * volume;
-        let width = |volume: f64| volume.powf(1. / f64::from(deck.mesh.dimension.max(1)));
-        let values = [
-            ("the mass of an element", [mass(least), mass(most)]),
-            ("the time of a wave through an element", [width(least) / speed, width(most) / speed]),
-        ];
-        for (what, range) in values {
-            if let Some(value) = range.into_iter().find(|value| !(*value as f32).is_normal()) {
-                let text = "single precision cannot hold it; check the units";
-                findings.error(format!("section `{}`: {what} is {value:.3e}: {text}", section.name));
-            }
+        let thickness = if dimension == 2 { section.thickness } else { 1. };
+        let density = material.density * section.mass_factor;
+        let quantities = range.map(|volume| {
+            let width = volume.powf(1. / dimension.max(1) as f64);
+            let (mass, time) = (density * thickness * volume, width / speed);
+            [("mass", mass), ("time", time), ("stiffness", mass / (time * time))]
+        });
+        if let Some((what, value)) = quantities.into_iter().flatten().find(|(_, value)| !is_held(*value)) {
+            let text = "single precision cannot hold it; check the units";
+            findings.error(format!("section `{}`: an element has the {what} {value:.3e}: {text}", section.name));
         }
     }
 }

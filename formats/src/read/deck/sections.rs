@@ -86,6 +86,13 @@ impl<'a> Sections<'a> {
         if thickness < 0. {
             log.error(place, format!("thickness {thickness} is negative"));
         }
+        let is_solid =
+            |code: &u32| self.assembly.mesh.place(*code).is_some_and(|(group, _)| group.kind.dimension() == 3);
+        if thickness > 0. && !codes.is_empty() && codes.iter().all(is_solid) {
+            let text =
+                "*SOLID SECTION: the first field is the thickness of plane elements, and without effect on solids";
+            log.note(card.data.first().map_or(place, |line| line.place), text);
+        }
         let thickness = if thickness > 0. { thickness } else { 1. };
         let hourglass_factor = self.hourglass(card, log);
         let section = self.deck.sections.len() as u32;
@@ -179,7 +186,14 @@ impl<'a> Sections<'a> {
             let text = format!("HOURGLASS={given} is computed as stiffness hourglass control");
             log.note(controls.keyword.place, text);
         }
-        first_number(controls, log).filter(|factor| *factor > 0.).unwrap_or(1.)
+        match first_number(controls, log) {
+            Some(factor) if factor < 0. => {
+                log.error(controls.keyword.place, format!("*SECTION CONTROLS: the factor {factor} is negative"));
+                1.
+            }
+            Some(factor) if factor > 0. => factor,
+            _ => 1.,
+        }
     }
 
     /// `*FIXED MASS SCALING`, of all elements or of a set: sections that a set cuts are split.
