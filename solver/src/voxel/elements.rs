@@ -107,3 +107,32 @@ pub(super) fn each_of_pieces<T: Send>(
 ) -> Vec<Vec<T>> {
     in_pieces(bricks, 0..bricks.n_bricks().div_ceil(PIECE), |_| true, act)
 }
+
+/// Fills two tables with what `values` gives for each element, and adds up its third number, piece by piece.
+pub(super) fn fill(
+    bricks: &BricksView<'_>,
+    [mut one, mut other]: [&mut [f32]; 2],
+    values: impl Fn(&Element) -> ([f32; 2], f64) + Sync,
+) -> f64 {
+    let first = |piece: usize| bricks.element_first[bricks.n_bricks().min(piece * PIECE)] as usize;
+    let pieces = (0..bricks.n_bricks().div_ceil(PIECE)).map(|piece| {
+        let n = first(piece + 1) - first(piece);
+        let cut = [&mut one, &mut other].map(|table| table.split_off_mut(..n).unwrap_or_default());
+        (piece, cut)
+    });
+    let pieces: Vec<(usize, [&mut [f32]; 2])> = pieces.collect();
+    let of_piece = |(piece, [one, other]): (usize, [&mut [f32]; 2])| {
+        let (mut sum, mut table) = (0.0, BrickNodes::default());
+        for brick in piece * PIECE..bricks.n_bricks().min((piece + 1) * PIECE) {
+            for_brick(bricks, brick, &mut table, |element| {
+                let at = element.number as usize - first(piece);
+                let (of_element, summand) = values(&element);
+                [one[at], other[at]] = of_element;
+                sum += summand;
+            });
+        }
+        sum
+    };
+    let sums: Vec<f64> = pieces.into_par_iter().map(of_piece).collect();
+    sums.into_iter().sum()
+}

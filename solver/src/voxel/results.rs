@@ -3,11 +3,10 @@
 use pogo_formats::voxel::setup::{Analysis, LoadCase, NodeRegion};
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 use pogo_kernels::voxel::Moduli;
-use rayon::prelude::*;
 
 use super::case::{Conditions, coordinates, magnitude};
 use super::element::Cube;
-use super::elements::{each_of_pieces, gather, internal_force};
+use super::elements::{fill, gather, internal_force};
 
 /// Reactions: K u − f at prescribed degrees of freedom, nil elsewhere.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -61,15 +60,14 @@ impl Solution<'_> {
     /// Strain-energy density and effective strain of each element, and the whole strain energy.
     pub fn energies(&self) -> (Vec<f32>, Vec<f32>, f64) {
         let (h, displacement) = (self.mesh.spacing, self.displacement);
-        let pieces = each_of_pieces(&self.mesh.bricks, |values, element| {
+        let n = self.mesh.bricks.n_elements();
+        let (mut density, mut effective) = (vec![0.0; n], vec![0.0; n]);
+        // Added up by pieces, so that the sum is the same for every number of threads.
+        let total = fill(&self.mesh.bricks, [&mut density, &mut effective], |element| {
             let unit = self.cube.energy_density(&gather(displacement, &element.nodes)) / (h * h);
-            values.push((unit * self.moduli.young(element.number as usize), (2.0 * unit.max(0.0)).sqrt() as f32));
+            let u = unit * self.moduli.young(element.number as usize);
+            ([u as f32, (2.0 * unit.max(0.0)).sqrt() as f32], u)
         });
-        // By pieces, so that the sum is the same for every number of threads.
-        let sum = |piece: &Vec<(f64, f32)>| piece.iter().map(|value| value.0).sum::<f64>();
-        let total: f64 = pieces.par_iter().map(sum).collect::<Vec<f64>>().into_iter().sum();
-        let density = pieces.par_iter().flat_map_iter(|piece| piece.iter().map(|value| value.0 as f32)).collect();
-        let effective = pieces.par_iter().flat_map_iter(|piece| piece.iter().map(|value| value.1)).collect();
         (density, effective, total * h * h * h)
     }
 
