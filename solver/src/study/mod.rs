@@ -90,6 +90,8 @@ struct FileCase {
 
 /// More combinations than anybody means to run.
 const MAX_CASES: usize = 100_000;
+/// Assignments of all cases together: a short file must not become gigabytes.
+const MAX_ASSIGNMENTS: usize = 2_000_000;
 
 /// Reads a study file.
 ///
@@ -108,12 +110,15 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Case>, StudyError> {
         what: error.message().to_owned(),
     })?;
     let common = assignments(&file.set).map_err(&content)?;
+    let mut leaves = Vec::new();
+    flatten(&file.sweep, "", &mut leaves);
+    check_size(&common, &file.case, &leaves).map_err(&content)?;
     let mut cases = Vec::new();
     for case in &file.case {
         let own = assignments(&case.set).map_err(&content)?;
         cases.push(Case { name: case.name.clone(), assignments: [common.clone(), own].concat() });
     }
-    for combination in combinations(&file.sweep).map_err(&content)? {
+    for combination in combinations(leaves).map_err(&content)? {
         let name = case_name(&combination);
         cases.push(Case { name, assignments: [common.clone(), combination].concat() });
     }
@@ -166,9 +171,22 @@ fn scalar(name: &str, value: &Value) -> Result<String, String> {
     }
 }
 
-fn combinations(sweep: &Table) -> Result<Vec<Vec<(String, String)>>, String> {
-    let mut leaves = Vec::new();
-    flatten(sweep, "", &mut leaves);
+/// Refuses a study whose cases would not fit in memory, before any is made.
+fn check_size(common: &[(String, String)], cases: &[FileCase], sweep: &[(String, &Value)]) -> Result<(), String> {
+    let values = sweep.iter().map(|(_, value)| value.as_array().map_or(1, |values| values.len().max(1)));
+    let n_combinations = if sweep.is_empty() { 0 } else { values.fold(1, usize::saturating_mul) };
+    if n_combinations > MAX_CASES {
+        return Err(format!("the sweep has more than {MAX_CASES} combinations; split the study"));
+    }
+    let n_assignments = (n_combinations + cases.len()).saturating_mul(common.len() + sweep.len());
+    if n_assignments > MAX_ASSIGNMENTS {
+        return Err(format!("the cases have {n_assignments} assignments together; split the study"));
+    }
+    Ok(())
+}
+
+/// Every value of every name of a sweep with every other.
+fn combinations(leaves: Vec<(String, &Value)>) -> Result<Vec<Vec<(String, String)>>, String> {
     if leaves.is_empty() {
         return Ok(Vec::new());
     }
@@ -180,9 +198,6 @@ fn combinations(sweep: &Table) -> Result<Vec<Vec<(String, String)>>, String> {
             }
             _ => return Err(format!("{name}: a sweep needs a list of at least one value, such as [190e9, 210e9]")),
         };
-        if combinations.len().saturating_mul(values.len()) > MAX_CASES {
-            return Err(format!("the sweep has more than {MAX_CASES} combinations; split the study"));
-        }
         combinations = combinations
             .into_iter()
             .flat_map(|start: Vec<(String, String)>| {
@@ -253,6 +268,37 @@ mod tests {
         );
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(cases[0].assignments, [pair("a.x", "1"), pair("material.weld.young", "190000000000.0")]);
+    }
+
+    #[test]
+    fn a_short_file_does_not_become_many_cases() {
+        let many = |n: usize| (0..n).map(|i| i.to_string()).collect::<Vec<_>>().join(", ");
+        let common: String = (0..100).map(|i| format!("a{i} = 1\n")).collect();
+        let text = format!("[set]\n{common}[sweep]\nx = [{}]\ny = [{}]\n", many(300), many(300));
+        assert!(study(&text).unwrap_err().contains("9180000 assignments together"));
+        let text = format!("[sweep]\nx = [{}]\ny = [{}]\n", many(400), many(400));
+        assert!(study(&text).unwrap_err().contains("more than 100000 combinations"));
+    }
+
+    /// The studies of the examples, changed at every byte: cases or an error.
+    #[test]
+    fn damaged_studies_are_read_or_refused() {
+        for example in
+            [include_str!("../../../examples/weld/sweep.toml"), include_str!("../../../examples/spring/sweep.toml")]
+        {
+            assert!(!study(example).unwrap().is_empty());
+            for at in 0..example.len() {
+                for piece in
+                    ["", "[", "]", "=", "\"", ",", "1e400", "nan", "99999999999999999999", ".", "\n", "{", "\0", "/"]
+                {
+                    let text = [&example[..at], piece, example.get(at + 1..).unwrap_or_default()].concat();
+                    if let Err(error) = study(&text) {
+                        assert!(error.starts_with("s.toml"), "{error}");
+                    }
+                    let _ = study(&example[..at]);
+                }
+            }
+        }
     }
 
     #[test]
