@@ -10,6 +10,7 @@
 
 // A struct or enum whose fields or variants say all by their names and types allows that itself.
 #![deny(missing_docs)]
+#![warn(clippy::undocumented_unsafe_blocks)]
 
 pub mod block;
 pub mod domains;

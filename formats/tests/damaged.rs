@@ -1,5 +1,5 @@
 //! The corpora of the fuzz targets, damaged in the same ways in every run: no input makes a reader panic, take long, or ask
-//! for more memory than its size allows.
+//! for more memory than its size allows. `POGO_DAMAGE=100` damages each file a hundred times as often.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::{Path, PathBuf};
@@ -137,9 +137,10 @@ fn folder() -> tempfile::TempDir {
 fn replay(files: &[(String, Vec<u8>)], n: usize, read: impl Fn(&[u8])) {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     assert!(files.len() >= 4, "{} files", files.len());
+    let factor: usize = std::env::var("POGO_DAMAGE").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
     for (name, whole) in files {
         let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15 ^ whole.len() as u64);
-        for round in 0..=n {
+        for round in 0..=n * factor {
             let mut bytes = whole.clone();
             (0..round.min(1 + numbers.below(4))).for_each(|_| damage(&mut bytes, &mut numbers));
             let (start, before) = (Instant::now(), USED.load(Ordering::Relaxed));

@@ -304,8 +304,8 @@ fn what_is_left_over_of_a_stack_is_a_warning_that_quiet_shows() {
     };
     assert_eq!(make(&voxels, &["-q"]), (Some(0), String::new(), String::new()));
     let twice = [voxels.clone(), voxels.clone()].concat();
-    let warning = "s.mhd: warning: 11220 bytes follow the last of 30 × 22 × 17 voxels and are not read: are these the right \
-                   sizes?\n";
+    let warning =
+        "s.mhd: warning: 11,220 bytes left over behind the last of 30 × 22 × 17 voxels: are these the right sizes?\n";
     assert_eq!(make(&twice, &["-q"]), (Some(0), String::new(), warning.to_owned()));
     let (_, summary, stderr) = make(&twice, &["--json", "-q"]);
     let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();

@@ -52,6 +52,7 @@ pub use report::{Dropped, Filled, MaterialCount, Report};
 pub use sample::{Endian, SampleType};
 pub use voxel_grid::{VoxelGrid, VoxelModuli};
 
+use crate::words::counted;
 use source::{Encoding, Flat, Reopen, Source, Stream};
 
 use crate::system::inputs;
@@ -292,9 +293,9 @@ impl Stack {
         let rest = self.source.finish().map_err(|message| self.error(message))?;
         if rest > 0 {
             let [x, y, z] = self.header.size;
-            let warning = format!(
-                "{rest} bytes follow the last of {x} × {y} × {z} voxels and are not read: are these the right sizes?"
-            );
+            let rest = counted(usize::try_from(rest).unwrap_or(usize::MAX), "byte");
+            let warning =
+                format!("{rest} left over behind the last of {x} × {y} × {z} voxels: are these the right sizes?");
             if !self.header.warnings.contains(&warning) {
                 self.header.warnings.push(warning);
             }

@@ -141,7 +141,7 @@ fn what_is_left_over_is_said() {
     let warned = |path: &Path, n: usize| {
         let (content, warnings) = content(path).unwrap();
         assert_eq!(content.4, samples(false), "{}", path.display());
-        let expected = format!("{n} bytes follow the last of 4 × 3 × 2 voxels");
+        let expected = format!("{n} bytes left over behind the last of 4 × 3 × 2 voxels");
         assert!(matches!(&warnings[..], [warning] if warning.starts_with(&expected)), "{warnings:?}");
     };
     let twice = [samples(false), samples(false)].concat();
@@ -212,7 +212,7 @@ fn slices_in_files_of_their_own() {
     check(&folder.write("b.mhd", &[head.as_bytes(), b"HeaderSize = -1\nElementDataFile = LIST 3D\nboth.raw"]));
     let list = folder.write("c.mhd", &[head.as_bytes(), b"ElementDataFile = LIST\ns09.raw\ns10.raw"]);
     folder.write("s10.raw", &[b, b"more"]);
-    assert!(content(&list).unwrap().1[0].starts_with("4 bytes follow the last"));
+    assert!(content(&list).unwrap().1[0].starts_with("4 bytes left over behind"));
     folder.write("s10.raw", &[&b[1..]]);
     let error = opened(&list).unwrap_err();
     assert!(
