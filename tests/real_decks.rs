@@ -1,6 +1,9 @@
 //! Decks that somebody else wrote run to the end.
 
-use pogo_tests::{command, shared, succeed};
+use std::path::Path;
+use std::process::Command;
+
+use pogo_tests::{command, python, shared, succeed, workspace};
 
 /// Blocks and solves a deck with a job and arguments; gives the summary.
 fn run(deck: &str, job: Option<&str>, block_arguments: &[&str], solve_arguments: &[&str]) -> Option<serde_json::Value> {
@@ -72,4 +75,17 @@ fn a_tensile_test_without_its_plasticity() {
     if let Some(summary) = run("hakai_Tensile-test.inp", None, &["--ignore", "PLASTIC"], &[]) {
         assert_eq!(summary["elements"], 288);
     }
+}
+
+/// Every deck that is refused runs when the errors are obeyed, is wrong in itself, or cannot be computed here, which is then said.
+#[test]
+#[ignore = "slow: all decks, some of them several times"]
+fn obeying_the_errors_leads_on() {
+    let (Some(decks), Some(python)) = (shared("decks"), python(&["argparse"])) else { return };
+    let block = command("pogo-block");
+    let commands = Path::new(block.get_program()).parent().expect("commands lie in a folder");
+    let script = workspace().join("tests/python/obey.py");
+    let output = succeed(Command::new(&python).arg("-B").arg(script).arg(commands).arg(&decks));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains(" runs") && !said.contains("DEAD END"), "{said}");
 }

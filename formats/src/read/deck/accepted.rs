@@ -139,7 +139,8 @@ const REQUEST: &[(Effect, &str)] = &[
 ];
 const LINE: &[(Effect, &str)] = &[
     (Used, "ELSET, NONLINEAR, COMPLEX STIFFNESS"),
-    (Idle("the first entry counts"), "DEPENDENCIES, RTOL, ORIENTATION"),
+    (Idle("the first entry counts"), "DEPENDENCIES, RTOL"),
+    (Idle("springs pull along the line between their nodes"), "ORIENTATION"),
     (MODAL, "COMPOSITE"),
     (Idle("give damping in the job"), "ALPHA"),
     (Idle(""), "TYPE"),
@@ -190,7 +191,7 @@ pub(super) const ACCEPTED: &[Accepted] = &[
     entry(
         "SURFACE",
         NEEDED,
-        &[2],
+        CHECKED,
         &[
             (Used, "COMBINE, NAME, TYPE"),
             (NAMED_ONLY, "INTERNAL, DEFINITION, PROPERTY, REGION TYPE, MAX RATIO, SCALE THICK"),

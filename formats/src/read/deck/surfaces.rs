@@ -65,6 +65,9 @@ pub(super) fn surface_faces(assembly: &Assembly, name: &str, place: Place, log: 
     let (mut faces, mut elements) = (Vec::new(), Vec::new());
     for entry in entries(card, log) {
         let (set, face) = (entry.text(0), entry.word(1));
+        if entry.has_more(2) {
+            log.note(entry.place, "*SURFACE: what stands behind the first 2 fields is without effect");
+        }
         // A line without a name is of the whole model.
         let whole = || (instance.is_none() && set.is_empty()).then(|| (0..assembly.n_elements).collect());
         let Some(mut codes) = whole().or_else(|| assembly.elements_in(instance, &set)) else {
