@@ -2,6 +2,7 @@
 
 mod files;
 mod folders;
+mod memory;
 mod threads;
 
 use std::path::Path;

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
+use pogo_formats::system::memory::{Limit, Need};
 use pogo_formats::write::summary::{BlockFileSummary, Origin};
 
 use crate::config::{Config, DeviceChoice, Settings};
@@ -27,6 +28,8 @@ pub(crate) struct Call<'a> {
     pub interrupts: &'a Interrupts,
     pub device: Device,
     pub team: Team,
+    /// Estimate of the memory that the model itself needs.
+    pub need: Need,
 }
 
 impl Call<'_> {
@@ -38,6 +41,13 @@ impl Call<'_> {
     /// The error of a model that cannot be solved.
     pub fn refuse(&self, reason: impl Display) -> SolveError {
         SolveError::Problem { path: PathBuf::from(&self.block_file.path), reason: reason.to_string() }
+    }
+
+    /// Refuses a run that needs more memory than there is: the model's own, and that for what is recorded and written.
+    pub fn check_memory(&self, more: Need) -> Result<(), SolveError> {
+        let mut need = self.need.clone();
+        need.extend(more);
+        Limit::new(self.config.memory).check(&need).map_err(|error| self.refuse(error))
     }
 
     /// CUDA devices of all processes.

@@ -13,8 +13,8 @@ mod eikonal;
 pub mod error;
 mod explicit;
 mod folder;
+mod heap;
 pub mod interrupt;
-mod memory;
 pub mod observe;
 mod outcome;
 mod run;
@@ -32,6 +32,7 @@ use pogo_formats::explicit::Explicit;
 use pogo_formats::parameters::{self, ParameterError};
 use pogo_formats::physics::{self, BlockFile, Physics};
 use pogo_formats::spring::Spring;
+use pogo_formats::system::memory::{self, Need};
 use pogo_formats::system::threads;
 use pogo_formats::timings::timed;
 use pogo_formats::voxel::Voxel;
@@ -92,6 +93,10 @@ trait Solve: Physics<Sections: Sync> {
     /// Modules of kernels that a run on a device is likely to need; the driver loads them while the host reads the model.
     fn modules(file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str>;
 
+    /// Estimate of the memory that a run of the model needs on a CPU, beside what it records and writes: measured on models
+    /// of a hundred thousand nodes.
+    fn need(file: &BlockFile<Self>, settings: &Settings) -> Need;
+
     /// Runs a model, overrides applied, and writes its results.
     ///
     /// # Errors
@@ -125,6 +130,10 @@ pub fn solve_with(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SolveError> {
     memory::share_one_heap();
+    if let Some(bytes) = config.memory {
+        // Whatever is estimated below.
+        memory::hold(bytes);
+    }
     let opened = timed("open", || Container::open(&config.block_file)).map_err(SolveError::from);
     let found = opened.and_then(|file| Ok((physics::registered(&file, PHYSICS)?, file)));
     let (solve_file, file) = Team::new(processes, 1).agree(found)?;
@@ -143,7 +152,8 @@ fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) 
     let Opened { file, setup, settings, block_file, folder, device } = opened;
     let (overrides, settings, folder) = (config.overrides.clone(), &settings, &folder);
     let team = Team::new(processes, P::n_parts(device.choices()));
-    let call = Call { config, case: None, overrides, settings, folder, block_file, interrupts, device, team };
+    let need = P::need(&file, settings);
+    let call = Call { config, case: None, overrides, settings, folder, block_file, interrupts, device, team, need };
     run_one(&file, &setup, &call, observer).map(Outcome::Run)
 }
 
@@ -175,10 +185,14 @@ fn solve_study<P: Solve>(
         let overrides = config.overrides.iter().cloned().chain(assigned).collect();
         let (case, block_file, settings, folder) = (Some(case.name.clone()), block_file.clone(), &settings, &folder);
         let interrupts = &lane.interrupts;
-        let call = Call { config, case, overrides, settings, folder, block_file, interrupts, device, team };
+        let need = P::need(file, settings);
+        let call = Call { config, case, overrides, settings, folder, block_file, interrupts, device, team, need };
         run_one(file, &setup, &call, observer)
     })
 }
+
+/// Bytes from which on the memory of a run is told.
+const NOTED: f64 = 5e8;
 
 /// Runs a model, and tells its warnings.
 fn run_one<P: Solve>(
@@ -187,6 +201,10 @@ fn run_one<P: Solve>(
     call: &Call<'_>,
     observer: &mut dyn Observer,
 ) -> Result<RunSummary, SolveError> {
+    call.team.agree_at_end(call.check_memory(Need::default()))?;
+    if call.need.bytes() > NOTED {
+        observer.note(&format!("needs {} of memory", call.need));
+    }
     let summary = call.team.agree_at_end(in_pool(call, || P::run(file, setup, call, &mut *observer)))?;
     summary.warnings.iter().for_each(|warning| observer.note(&format!("warning: {warning}")));
     Ok(summary)

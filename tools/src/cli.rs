@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::error::ErrorKind as Wrong;
 use clap::{Parser, ValueEnum};
 use clap_complete::Shell;
-use pogo_formats::system::{inputs, maps, signals, threads};
+use pogo_formats::system::{inputs, maps, memory, signals, threads};
 use pogo_formats::{exit_code, timings, write};
 
 /// The option `--timings`.
@@ -43,6 +43,7 @@ impl Drop for PrintTimings {
 /// `false` or an error, which is printed, and 2 for a wrong command line.
 pub fn run<C: Parser, E: Display + From<std::io::Error>>(command: impl FnOnce(C) -> Result<bool, E>) -> ! {
     inputs::protect();
+    memory::share_one_heap_if_limited();
     let _ = maps::tell_of_cut_files();
     let result = match helper(C::command(), std::env::args_os()).unwrap_or_else(|error| exit(&error)) {
         Some(text) => write_stdout(&text).map(|()| true).map_err(Into::into),

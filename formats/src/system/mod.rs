@@ -1,6 +1,8 @@
-//! What the operating system gives, limits and takes away: files that are read or mapped, threads and signals.
+//! What the operating system gives, limits and takes away: files that are read or mapped, memory, threads and
+//! signals.
 
 pub mod inputs;
 pub mod maps;
+pub mod memory;
 pub mod signals;
 pub mod threads;

@@ -296,6 +296,31 @@ impl Default for StaticSettings {
 }
 
 impl StaticSettings {
+    /// Checks that a solver with these settings needs little memory for itself, and ends.
+    ///
+    /// # Errors
+    /// Which setting is wrong, and what it may be.
+    pub fn check(&self) -> Result<(), String> {
+        let steps = if let Some(CoarseSolver::Jacobi(steps)) = self.coarse_solver { Some(steps) } else { None };
+        for (name, value, most) in [
+            ("max_iterations", Some(self.max_iterations), 100_000_000),
+            ("smoother_degree", self.smoother_degree, 1000),
+            ("levels", self.levels, 64),
+            ("coarse_solver", steps, 1_000_000),
+        ] {
+            if value.is_some_and(|value| value < 1 || value > most) {
+                return Err(format!("`{name}` must be from 1 to {most}"));
+            }
+        }
+        if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
+            return Err("`tolerance` must lie between 0 and 1".to_owned());
+        }
+        if self.smoother_ratio.is_some_and(|ratio| !(ratio > 1.0 && ratio.is_finite())) {
+            return Err("`smoother_ratio` must be above 1".to_owned());
+        }
+        Ok(())
+    }
+
     /// The configuration of the ParOSol papers.
     pub fn papers() -> Self {
         Self {

@@ -11,6 +11,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, ValueEnum};
 use pogo_formats::dynamics::Increment;
 use pogo_formats::explicit::Lumping;
+use pogo_formats::system::memory;
 use pogo_formats::write::fields::FieldFormat;
 use pogo_kernels::device::{DeviceError, n_devices};
 use pogo_kernels::ranks::Ranks;
@@ -39,6 +40,14 @@ pub enum Precision {
 }
 
 impl Precision {
+    /// Bytes of a number.
+    pub(crate) const fn bytes(self) -> f64 {
+        match self {
+            Self::F32 => 4.0,
+            Self::F64 => 8.0,
+        }
+    }
+
     /// `f32` or `f64`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -273,6 +282,10 @@ pub struct Config {
     /// Voxel statics: starts from these displacements, a displacement.npy or the output folder of an earlier run
     #[arg(long, value_name = "FILE|DIR", conflicts_with = "restart")]
     pub start: Option<PathBuf>,
+    /// Memory that the run may use, such as 8G or 500M: one that needs more is refused before it begins [default: what the
+    /// machine has, and its cgroup and ulimit allow]
+    #[arg(long, value_name = "SIZE", value_parser = memory::parse_size)]
+    pub memory: Option<u64>,
     /// Arrival times: runs every set of starts in a CSV table (case, node or x,y,z, time) in one go
     #[arg(long, value_name = "FILE.csv")]
     pub starts: Option<PathBuf>,

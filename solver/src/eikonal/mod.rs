@@ -15,6 +15,7 @@ mod table;
 
 use pogo_formats::eikonal::{Eikonal, EikonalSetup};
 use pogo_formats::physics::BlockFile;
+use pogo_formats::system::memory::Need;
 
 use crate::call::Call;
 use crate::config::options::Purpose;
@@ -28,6 +29,14 @@ impl Solve for Eikonal {
 
     fn modules(_file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str> {
         pogo_kernels::eikonal::gpu_modules(settings.precision == Precision::F32)
+    }
+
+    fn need(file: &BlockFile<Self>, settings: &Settings) -> Need {
+        let mesh = file.mesh();
+        let mut need = Need::default();
+        need.add("for times", mesh.n_nodes() as f64 * (16.0 * settings.precision.bytes() + 50.0));
+        need.add("for tensors", 48.0 * mesh.n_elements() as f64);
+        need
     }
 
     fn run(

@@ -78,6 +78,12 @@ pub(super) fn assemble<'a>(
     let bound = matter.stable_increment(mesh).map_err(|error| call.refuse(error))?;
     let clock = Clock::new(setup.explicit.time, setup.explicit.increment, bound.increment)
         .map_err(|reason| call.refuse(reason))?;
+    call.check_memory(crate::run::recorded(
+        clock,
+        call.settings,
+        rows(setup),
+        setup.fields.iter().map(|field| field.interval),
+    ))?;
     let dt = clock.time_increment;
     let mut signals = Signals::new(&setup.amplitudes, dt);
     let actions = actions(mesh, setup, &matter, &mut signals).map_err(|error| call.refuse(error))?;
@@ -92,6 +98,14 @@ pub(super) fn assemble<'a>(
         Columns::new(mesh, &matter, &traces, supported, signals.clone(), dt).map_err(|error| call.refuse(error))?;
     let histories = Histories::plan((traces, steps), dofs, dt, &mut columns)?;
     Ok(Assembled { matter, bound, clock, signals, actions, columns, histories })
+}
+
+/// Interval and number of columns of all traces that are asked for.
+fn rows(setup: &Setup) -> impl Iterator<Item = (pogo_formats::dynamics::OutputInterval, usize)> {
+    let nodal = setup.histories.iter().map(|asked| (asked.interval, asked.nodes.len() * asked.variables.len()));
+    let of_elements =
+        setup.element_histories.iter().map(|asked| (asked.interval, asked.elements.len() * asked.variables.len()));
+    nodal.chain(of_elements)
 }
 
 /// The state at t = 0: u_0 from the prescribed components (0 elsewhere) and

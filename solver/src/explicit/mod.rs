@@ -19,6 +19,7 @@ mod stepper;
 use pogo_formats::explicit::{Explicit, Setup};
 use pogo_formats::mesh::MeshView;
 use pogo_formats::physics::BlockFile;
+use pogo_formats::system::memory::Need;
 
 use crate::call::Call;
 use crate::config::options::Purpose;
@@ -39,6 +40,16 @@ impl Solve for Explicit {
 
     fn modules(file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str> {
         pogo_kernels::explicit::gpu_modules(file.mesh().dimension, settings.precision == Precision::F32)
+    }
+
+    fn need(file: &BlockFile<Self>, settings: &Settings) -> Need {
+        let mesh = file.mesh();
+        let (n, d, real) = (mesh.n_nodes() as f64, mesh.dimension as f64, settings.precision.bytes());
+        let corners: usize = mesh.groups.iter().map(|group| group.connectivity.len()).sum();
+        let mut need = Need::default();
+        need.add("for displacements and masses", n * ((6.5 + 7.5 * d) * real + 40.0 * d));
+        need.add("for elements", 9.0 * corners as f64);
+        need
     }
 
     fn run(

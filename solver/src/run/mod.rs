@@ -21,6 +21,7 @@ pub(crate) mod writer;
 use std::path::Path;
 
 use pogo_formats::dynamics::{Increment, OutputInterval};
+use pogo_formats::system::memory::Need;
 use pogo_formats::timings::{self, timed};
 use pogo_formats::words::counted;
 use pogo_formats::write::plot;
@@ -130,6 +131,26 @@ pub(crate) fn start<S: State, E: Archived>(
     let step = state.motion().step;
     histories.resume(traces, step).ok_or(SolveError::OtherRun { path: file, what: "outputs" })?;
     Ok((state, energies))
+}
+
+/// Memory for what a run in time keeps to its end: rows of traces, each with its interval and its number of columns, and the
+/// steps of snapshots and energies.
+pub(crate) fn recorded(
+    clock: Clock,
+    settings: &Settings,
+    traces: impl Iterator<Item = (OutputInterval, usize)>,
+    snapshots: impl Iterator<Item = OutputInterval>,
+) -> Need {
+    /// Bytes of an energy sample, with its step.
+    const SAMPLE: f64 = 150.0;
+    let rows = |(interval, columns): (_, usize)| schedule::n_steps(interval, clock) * (16.0 + 8.0 * columns as f64);
+    let mut need = Need::default();
+    need.add("for traces: ask for fewer nodes or a longer interval", traces.map(rows).sum());
+    let steps = snapshots.map(|interval| 16.0 * schedule::n_steps(interval, clock)).sum();
+    need.add("for the steps of snapshots: ask for fewer", steps);
+    let samples = f64::from(settings.energy_samples.unwrap_or(0)).min(clock.n_steps as f64);
+    need.add("for samples of the energy: ask for fewer", SAMPLE * samples);
+    need
 }
 
 /// What a model says about its run at the end.

@@ -78,6 +78,17 @@ pub(crate) fn steps(interval: OutputInterval, Clock { time_increment, n_steps }:
     steps
 }
 
+/// Length of [`steps`], or one more.
+pub(crate) fn n_steps(interval: OutputInterval, Clock { time_increment, n_steps }: Clock) -> f64 {
+    let n_steps = n_steps as f64;
+    let intervals = match interval {
+        OutputInterval::Increments(every) => n_steps / f64::from(every.max(1)),
+        OutputInterval::Time(seconds) => n_steps / (seconds / time_increment).max(1.0),
+        OutputInterval::Count(count) => f64::from(count.max(1)).min(n_steps),
+    };
+    intervals + 2.0
+}
+
 /// First of `steps` (increasing) after `step`; `u64::MAX` if there is none.
 pub(crate) fn next_after(steps: &[u64], step: u64) -> u64 {
     steps.get(steps.partition_point(|&due| due <= step)).copied().unwrap_or(u64::MAX)
@@ -130,6 +141,9 @@ mod tests {
             if which == 2 {
                 proptest::prop_assert_eq!(steps.len() as u64, u64::from(every.max(1)).min(n) + 1);
             }
+            let told = n_steps(interval, Clock { time_increment: 1e-3, n_steps: n });
+            let length = steps.len() as f64;
+            proptest::prop_assert!(told >= length - 1e-6 && told <= length + 1.5, "{} for {}", told, length);
         }
     }
 

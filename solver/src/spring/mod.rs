@@ -15,6 +15,7 @@ mod stepper;
 
 use pogo_formats::physics::BlockFile;
 use pogo_formats::spring::{Spring, SpringSetup};
+use pogo_formats::system::memory::Need;
 
 use crate::call::Call;
 use crate::config::options::Purpose;
@@ -32,6 +33,14 @@ impl Solve for Spring {
 
     fn modules(_file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str> {
         pogo_kernels::spring::gpu_modules(settings.precision == Precision::F32)
+    }
+
+    fn need(file: &BlockFile<Self>, settings: &Settings) -> Need {
+        let n = file.mesh().n_particles() as f64;
+        let mut need = Need::default();
+        need.add("for displacements and masses", n * (18.0 * settings.precision.bytes() + 60.0));
+        need.add("for springs", 3.0 * file.mesh().n_springs() as f64);
+        need
     }
 
     fn run(

@@ -193,6 +193,9 @@ fn assemble<'a>(
     let dt = clock.time_increment;
     run::check_stability(call, dt, stable, "the springs", "", observer)?;
 
+    let rows = setup.histories.iter().map(|asked| (asked.interval, asked.nodes.len() * asked.variables.len()));
+    let snapshots = setup.fields.iter().map(|field| field.interval);
+    call.check_memory(run::recorded(clock, call.settings, rows, snapshots))?;
     let mut signals = Signals::new(&setup.amplitudes, dt);
     let Actions { forces, supported, constraints, gravity, initial_velocities } =
         assemble::actions(mesh, setup, &problem.mass, &mut signals).map_err(|error| call.refuse(error))?;

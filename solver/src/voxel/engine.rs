@@ -16,8 +16,8 @@ use super::settings::{Method, only_cpu};
 use crate::call::Call;
 use crate::config::DeviceChoice;
 use crate::error::{Kept, SolveError};
+use crate::heap;
 use crate::interrupt::Interrupts;
-use crate::memory;
 use crate::observe::Observer;
 
 /// [`CycleSettings::inner`](pogo_kernels::voxel::CycleSettings::inner) on the CPU: the finest level is what costs there, and
@@ -220,7 +220,7 @@ impl<'a> Engine<'a> {
             several => threads::in_pools(several.iter(), team.threads_of_rank(self.call.settings.threads), of_rank)?,
         };
         solvers[0].shares.iter().for_each(|shares| observer.note(&shares.to_string()));
-        memory::forget_code();
+        heap::forget_code();
         Ok(Solver::Cpu(solvers))
     }
 

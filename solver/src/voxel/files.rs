@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pogo_formats::system::memory::Need;
 use pogo_formats::voxel::setup::LoadCase;
 use pogo_formats::voxel::summary::VoxelSummary;
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
@@ -21,6 +22,25 @@ fn file_name(stem: &str, case: &LoadCase, extension: &str) -> String {
 /// A file of displacements of any case.
 pub(super) fn is_displacement(name: &str) -> bool {
     name.starts_with("displacement") && name.ends_with(".npy")
+}
+
+/// Memory for the files of a case. Fields and pictures are of the box round the voxels, however few there are in it.
+pub(super) fn need(mesh: &VoxelMeshView<'_>, setup: &VoxelSetup, call: &Call<'_>) -> Need {
+    /// Layers that are filled at a time, with what is made of them.
+    const LAYERS: f64 = 2.0 * 8.0;
+    /// Bytes of a voxel of a picture.
+    const PIXEL: f64 = 32.0;
+    let Some([low, high]) = mesh.bricks.bounds() else { return Need::default() };
+    let size = [0, 1, 2].map(|axis| f64::from(high[axis] - low[axis]) + 1.0);
+    let mut need = Need::default();
+    if call.settings.fields && !setup.output.fields.is_empty() {
+        need.add("for layers of the fields: leave them out with --no-fields", LAYERS * size[0] * size[1] * 6.0 * 4.0);
+    }
+    if call.settings.plot {
+        let [x, y, z] = size;
+        need.add("for the picture: leave out --plot", PIXEL * (x * y).max(y * z).max(x * z));
+    }
+    need
 }
 
 /// Displacements to start a case from, (n_nodes, 3), from the file or folder of the command line. None where an earlier run

@@ -34,6 +34,7 @@ mod tensor;
 mod tests;
 
 use pogo_formats::physics::BlockFile;
+use pogo_formats::system::memory::Need;
 use pogo_formats::voxel::{Voxel, VoxelSetup};
 use pogo_kernels::papers::voxel::{HashTables, OffsetTables};
 use pogo_kernels::voxel::Grid;
@@ -63,6 +64,14 @@ impl Solve for Voxel {
 
     fn modules(_file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str> {
         pogo_kernels::voxel::gpu_modules(settings.device.list(None).is_ok_and(|devices| devices.len() > 1))
+    }
+
+    fn need(file: &BlockFile<Self>, _: &Settings) -> Need {
+        let mesh = file.mesh();
+        let mut need = Need::default();
+        need.add("for displacements and residuals", 100.0 * mesh.bricks.n_nodes() as f64);
+        need.add("for coarse levels", 50.0 * mesh.bricks.n_elements() as f64);
+        need
     }
 
     fn run(

@@ -25,7 +25,7 @@ use crate::RunSummary;
 use crate::call::Call;
 use crate::error::SolveError;
 use crate::folder::ResultFolder;
-use crate::memory;
+use crate::heap;
 use crate::observe::Observer;
 
 /// Degrees of freedom from which on memory that is free is kept.
@@ -60,11 +60,13 @@ pub(super) fn run(
     }
     let periodic = periodic.as_ref();
     let grid = periodic.map_or(grid, |periodic| Grid::Joined(&periodic.joined));
+    setup.solver.check().map_err(|reason| call.refuse(format!("solver settings: {reason}")))?;
+    call.check_memory(files::need(mesh, setup, call))?;
     let engine = Engine::new(setup, most_ranks(&mesh.bricks), grid, call, observer)?;
     if engine.is_on_cpu() && 3 * mesh.bricks.n_nodes() >= LARGE {
-        memory::keep_freed_blocks();
+        heap::keep_freed_blocks();
     } else {
-        memory::return_large_blocks();
+        heap::return_large_blocks();
     }
     observer.note(&format!(
         "{}, {} ({} degrees of freedom), {}; {}, {}",

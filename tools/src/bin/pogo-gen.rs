@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use pogo_formats::VERSION;
+use pogo_formats::system::memory;
 use pogo_formats::timings;
 use pogo_tools::cli;
 use pogo_tools::generate::Generator;
@@ -41,6 +42,10 @@ struct Cli {
     output: Option<PathBuf>,
 }
 
+/// So that a process without memory ends with a message.
+#[global_allocator]
+static ALLOCATOR: memory::Watched = memory::Watched;
+
 fn main() {
     cli::run(|cli: Cli| generate(&cli).map(|()| true));
 }
@@ -49,6 +54,7 @@ fn generate(cli: &Cli) -> anyhow::Result<()> {
     let _timing = cli.timing.start();
     let path = cli.output.clone().unwrap_or_else(|| cli.model.default_output().into());
     cli::start_threads(None)?;
+    memory::tell_of_no_memory(&path);
     cli::clean_up_beside(&path)?;
     let made = timings::timed("generate", || cli.model.save(&path))?;
     if cli.json {

@@ -6,6 +6,7 @@ use clap::Parser;
 use pogo_formats::VERSION;
 use pogo_formats::block::Container;
 use pogo_formats::physics::registered;
+use pogo_formats::system::memory;
 use pogo_formats::timings;
 use pogo_tools::info::Query;
 use pogo_tools::{ROOMS, cli};
@@ -41,6 +42,10 @@ struct Cli {
     quiet: bool,
 }
 
+/// So that a process without memory ends with a message.
+#[global_allocator]
+static ALLOCATOR: memory::Watched = memory::Watched;
+
 fn main() {
     cli::run(|cli: Cli| show(&cli).map(|()| true));
 }
@@ -48,6 +53,7 @@ fn main() {
 fn show(cli: &Cli) -> anyhow::Result<()> {
     let _timing = cli.timing.start();
     cli::start_threads(None)?;
+    memory::tell_of_no_memory(&cli.file);
     if let Some(path) = &cli.query.picture {
         cli::clean_up_beside(path)?;
     }

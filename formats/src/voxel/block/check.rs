@@ -159,5 +159,6 @@ fn setup(n_nodes: usize, setup: &VoxelSetup) -> Check {
             region("scaling", &scale.region)?;
         }
     }
+    setup.solver.check().map_err(|reason| format!("solver settings: {reason}"))?;
     require(setup.output.slice.0 < 3, || "the slice of the picture: an axis beyond 2".into())
 }

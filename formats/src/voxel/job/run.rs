@@ -97,25 +97,7 @@ impl Choice for CoarseSolver {
 impl Solver {
     /// What can be checked without the stack.
     pub(super) fn check(&self) -> Result<(), String> {
-        if self.tolerance.is_some_and(|tolerance| !(tolerance > 0.0 && tolerance < 1.0)) {
-            return Err("`tolerance` must lie between 0 and 1".to_owned());
-        }
-        if self.smoother_ratio.is_some_and(|ratio| ratio <= 1.0) {
-            return Err("`smoother_ratio` must be above 1".to_owned());
-        }
-        for (name, value) in [
-            ("max_iterations", self.max_iterations),
-            ("smoother_degree", self.smoother_degree),
-            ("levels", self.levels),
-        ] {
-            positive(name, value.map(f64::from))?;
-        }
-        match self.coarse_solver {
-            Some(CoarseSolverValue::Steps(0)) => {
-                Err("`coarse_solver` must be \"direct\" or at least 1 step".to_owned())
-            }
-            _ => Ok(()),
-        }
+        self.settings().check()
     }
 
     pub(super) fn settings(&self) -> StaticSettings {

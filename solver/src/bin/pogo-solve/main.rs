@@ -8,13 +8,17 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use pogo_formats::system::{inputs, maps, threads};
+use pogo_formats::system::{inputs, maps, memory, threads};
 use pogo_formats::{exit_code, timings};
 use pogo_solver::interrupt::Interrupts;
 use pogo_solver::observe::{Observer, Silent};
 
 use args::Args;
 use progress::Report;
+
+/// So that a process without memory ends with a message.
+#[global_allocator]
+static ALLOCATOR: memory::Watched = memory::Watched;
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
@@ -65,7 +69,10 @@ fn run(args: &Args) -> anyhow::Result<i32> {
     }
     inputs::protect();
     maps::tell_of_cut_files().map_err(|error| anyhow::anyhow!("error: cannot catch signals: {error}"))?;
+    // Before there are threads.
+    memory::share_one_heap();
     let mut config = args.config();
+    memory::tell_of_no_memory(&config.block_file);
     let alone = threads::start(config.settings.threads).map_err(|error| anyhow::anyhow!("error: {error}"))?;
     if let Some(reason) = alone {
         config.settings.threads = Some(1);

@@ -25,6 +25,7 @@ use crate::folder::RunFolder;
 use crate::interrupt::Interrupts;
 use crate::observe::Silent;
 use crate::team::Team;
+use pogo_formats::system::memory::Need;
 
 const H: f64 = 0.25;
 const YOUNG: f64 = 1200.0;
@@ -69,6 +70,7 @@ fn solve_from(
         interrupts: &Interrupts::default(),
         device: Device::start(config.settings.device.list(None).unwrap(), Vec::new()),
         team: Team::new(None, 1),
+        need: Need::default(),
     };
     let summary = run(&mesh.view(), Grid::Bricks, setup, &call, &mut Silent).map_err(|error| error.to_string())?;
     Ok(summary.of::<VoxelSummary>().unwrap().clone())

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Parser};
 use pogo_formats::VERSION;
+use pogo_formats::system::memory;
 use pogo_tools::prepare::Request;
 use pogo_tools::{ROOMS, cli, room};
 
@@ -57,6 +58,9 @@ pub struct Cli {
     /// Print nothing but errors and warnings.
     #[arg(short, long)]
     pub quiet: bool,
+    /// Memory that may be used, such as 8G or 500M: an input that needs more is an error.
+    #[arg(long, value_name = "SIZE", value_parser = memory::parse_size)]
+    pub memory: Option<u64>,
     /// Number of threads [default: one a core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,

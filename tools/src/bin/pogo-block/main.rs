@@ -6,8 +6,13 @@ mod progress;
 use std::io::{IsTerminal, Write};
 
 use arguments::Cli;
+use pogo_formats::system::memory;
 use pogo_tools::prepare::Progress;
 use pogo_tools::{ROOMS, cli, room};
+
+/// So that a process without memory ends with a message.
+#[global_allocator]
+static ALLOCATOR: memory::Watched = memory::Watched;
 
 fn main() {
     cli::run(|cli: Cli| prepare(&cli));
@@ -24,6 +29,10 @@ fn prepare(cli: &Cli) -> anyhow::Result<bool> {
     };
     let (request, options) = (cli.request(), &cli.physics.0);
     cli::clean_up_beside(&request.output)?;
+    memory::tell_of_no_memory(&request.input);
+    if let Some(bytes) = cli.memory {
+        memory::hold(bytes);
+    }
     let physics = room::choose(&ROOMS, &request.input, &request.jobs)?;
     room::check_options(&ROOMS, physics, &request.input, options)?;
     let report = match cli.check {

@@ -17,12 +17,6 @@ fn set_heap(parameter: i32, value: i32) {
 const M_TRIM_THRESHOLD: i32 = -1;
 const M_MMAP_THRESHOLD: i32 = -3;
 const M_MMAP_MAX: i32 = -4;
-const M_ARENA_MAX: i32 = -8;
-
-/// Lets threads that start from now on have no heaps of their own: what one has freed another can use.
-pub(crate) fn share_one_heap() {
-    set_heap(M_ARENA_MAX, 1);
-}
 
 /// Makes every large allocation a mapping of its own, which goes when it is freed; else what setting up has freed stays in holes
 /// of the heap.
