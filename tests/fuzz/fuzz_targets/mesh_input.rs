@@ -1,5 +1,5 @@
-// How the fuzz target and the replay of its corpus make a mesh file of bytes: XML is VTU, what begins with a dollar is Gmsh's, and anything else is
-// openCARP's .pts, .elem and .lon with a line `---` between them.
+// How the fuzz target and the replay of its corpus make a mesh file of bytes: XML is VTU, what begins with a dollar is
+// Gmsh's, with "# vtk" VTK's older kind, and anything else is openCARP's .pts, .elem and .lon with a line `---` between them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ pub fn put(folder: &Path, bytes: &[u8]) -> std::io::Result<PathBuf> {
     let name = match bytes.first() {
         Some(b'<') => "a.vtu",
         Some(b'$') => "a.msh",
+        _ if bytes.starts_with(b"# vtk") => "a.vtk",
         _ => {
             let mut rest = bytes;
             for extension in ["pts", "elem", "lon"] {

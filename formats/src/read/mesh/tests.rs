@@ -461,6 +461,8 @@ fn fuzz_corpus() {
         write("two-binary.msh", &msh2_binary());
         write("four-binary.msh", &msh4_binary());
         write("fibres.carp", CARP.as_bytes());
+        write("legacy.vtk", &legacy_vtk(false, true));
+        write("legacy-binary.vtk", &legacy_vtk(true, false));
     }
     let folder = folder();
     let open = |bytes: &[u8]| {

@@ -20,7 +20,8 @@ pub(super) fn read(scan: &mut Scanner, format: NumberFormat) -> Result<ElementDa
     scan.rest_of_line();
     let mut name = String::new();
     for at in 0..n_strings {
-        let line = scan.next_line().unwrap_or_default();
+        let line =
+            scan.next_line().ok_or_else(|| scan.error(format!("the file ends after {at} of {n_strings} names")))?;
         if at == 0 {
             name = String::from_utf8_lossy(line).trim().trim_matches('"').to_owned();
         }

@@ -44,3 +44,15 @@ fn changes_of_compressed_arrays_are_noticed() {
         assert!(noticed > range.len(), "{how:?}: {noticed} of {}", 2 * range.len());
     }
 }
+
+#[test]
+fn a_number_of_texts_that_are_not_there_takes_no_time() {
+    let folder = folder();
+    let data = "$ElementData\n9000000000000000000\n\"fibre\"\n1\n0.0\n3\n0\n3\n0\n$EndElementData\n";
+    let error = read(&put(&folder, "a.msh", [MSH2, data].concat()), &[]).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("of 9000000000000000000 names"), "{error}");
+    let text = String::from_utf8(legacy_vtk(false, false)).unwrap();
+    let strings = "FIELD FieldData 1\nnames 1 9000000000000000000 string\nfirst\n";
+    let error = read(&put(&folder, "a.vtk", text + strings), &[]).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("cut"), "{error}");
+}

@@ -169,7 +169,7 @@ impl<'a> Legacy<'a> {
     fn skip_strings(&mut self, n: usize) -> Result<(), MeshFileError> {
         for _ in 0..n {
             if !self.binary {
-                self.line();
+                self.scan.rest_of_line().ok_or_else(|| self.cut())?;
                 continue;
             }
             let rest = self.scan.rest();
