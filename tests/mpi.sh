@@ -80,12 +80,12 @@ compare "$work/lattice.blk" lattice --time 0.02
 processes 3 "$work/weld.blk" -o "$work/stopped" --checkpoint-interval 500steps &
 pid=$!
 for _ in $(seq 600); do [ -e "$work/stopped/checkpoint.pogo" ] && break; sleep 0.05; done
-kill -KILL $pid 2>/dev/null || true
+# The lock of the folder names rank 0; mpirun ends the other processes once this one is gone.
+owner=$(sed -n '1s/^process \([0-9]*\).*/\1/p' "$work/stopped/.pogo-solve.lock")
+kill -KILL "$owner"
 wait $pid 2>/dev/null || true
-if [ -e "$work/stopped/checkpoint.pogo" ]; then
-    processes 2 "$work/weld.blk" -o "$work/stopped" --restart
-    same "a run that goes on by another number of processes" "$work/whole/traces.csv" "$work/stopped/traces.csv"
-fi
+processes 2 "$work/weld.blk" -o "$work/stopped" --restart
+same "a run that goes on by another number of processes" "$work/whole/traces.csv" "$work/stopped/traces.csv"
 
 # An error comes once, and names the rank where it is not rank 0.
 refused() { # WHAT, EXPECTED WORDS, COMMAND...
