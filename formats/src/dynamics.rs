@@ -4,7 +4,9 @@
 #![allow(missing_docs)]
 
 pub(crate) mod check;
+pub mod shots;
 
+pub use self::shots::Shot;
 pub use crate::quantities::{ElementQuantity, FieldQuantity, NodalQuantity};
 use rkyv::{Archive, Deserialize, Serialize};
 

@@ -61,7 +61,7 @@ pub enum SolveError {
     /// `NAME=VALUE` that cannot be applied.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
-    /// A table of starts cannot be used: `file:line: error: …`.
+    /// A table of starts or of shots cannot be used: `file:line: error: …`.
     #[error("{0}")]
     Table(String),
     /// Fields cannot be computed.

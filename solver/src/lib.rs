@@ -18,6 +18,7 @@ pub mod interrupt;
 pub mod observe;
 mod outcome;
 mod run;
+mod shots;
 mod spring;
 pub mod study;
 mod team;
@@ -49,6 +50,7 @@ use folder::RunFolder;
 use interrupt::Interrupts;
 use observe::Observer;
 pub use outcome::{CaseOutcome, Outcome, RunSummary};
+use study::Case;
 use team::Team;
 #[cfg(feature = "mpi")]
 pub use team::mpi::Processes;
@@ -83,6 +85,22 @@ trait Solve: Physics<Sections: Sync> {
     /// The device that a model may use in place of this one.
     fn device(choice: DeviceChoice, _setup: &Self::Setup) -> DeviceChoice {
         choice
+    }
+
+    /// Names of the model's shots, which those of a table take the place of.
+    ///
+    /// # Errors
+    /// Shots that the model cannot have.
+    fn shots(_setup: &mut Self::Setup, _table: Option<&Path>) -> Result<Vec<String>, SolveError> {
+        Ok(Vec::new())
+    }
+
+    /// Leaves one of the model's shots.
+    ///
+    /// # Errors
+    /// A message: sources that cannot do what the shot says.
+    fn reduce_to_shot(_setup: &mut Self::Setup, _shot: usize) -> Result<(), String> {
+        Ok(())
     }
 
     /// Number of parts of this process that compute a model together on these devices.
@@ -144,10 +162,11 @@ pub fn solve_with(
 fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) -> Result<Outcome, SolveError> {
     let Control { processes, interrupts, observer } = control;
     let all = Team::new(processes, 1);
-    let opened = all.agree(open::<P>(file, config, processes))?;
+    let mut opened = all.agree(open::<P>(file, config, processes))?;
     check_same(&all, &opened.block_file)?;
-    if let Some(study) = &config.study {
-        return solve_study(&opened, study, config, Control { processes, interrupts, observer });
+    let shots = all.agree(shots::chosen::<P>(&mut opened.setup, config))?;
+    if config.study.is_some() || !shots.is_empty() {
+        return solve_cases(&opened, &shots, config, Control { processes, interrupts, observer });
     }
     let Opened { file, setup, settings, block_file, folder, device } = opened;
     let (overrides, settings, folder) = (config.overrides.clone(), &settings, &folder);
@@ -157,23 +176,29 @@ fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) 
     run_one(&file, &setup, &call, observer).map(Outcome::Run)
 }
 
-/// Runs the cases of a study.
-fn solve_study<P: Solve>(
+/// Runs the cases of a study, or the shots of a model, or these shots of each case.
+fn solve_cases<P: Solve>(
     opened: &Opened<P>,
-    study: &Path,
+    shots: &[(usize, String)],
     config: &Config,
     control: Control<'_>,
 ) -> Result<Outcome, SolveError> {
     let Control { processes, interrupts, observer } = control;
     let Opened { file, setup, settings, block_file, folder, .. } = opened;
-    let read = || Ok((study::read(study)?, study::lanes(config, settings, interrupts, processes)?));
+    let cases = || config.study.as_deref().map_or_else(|| Ok(vec![Case::default()]), study::read);
+    let read = || Ok((cases()?, study::lanes(config, settings, interrupts, processes)?));
     let team = Team::new(processes, 1);
     let (cases, lanes) = team.agree(read())?;
-    study::run(cases, folder, &lanes, observer, &team, |case, lane, observer| {
+    let cases = shots::with_shots(cases, shots);
+    let outcomes = study::run(cases, folder, &lanes, observer, &team, |case, lane, observer| {
         let prepared = || {
             let (mut settings, mut setup) = (lane.settings.clone(), setup.clone());
             for (name, value) in &case.assignments {
                 assign::<P>(&mut setup, &mut settings, name, value)?;
+            }
+            if let Some(shot) = case.shot {
+                let path = config.block_file.clone();
+                P::reduce_to_shot(&mut setup, shot).map_err(|reason| SolveError::Problem { path, reason })?;
             }
             let team = Team::new(processes, P::n_parts(&settings.device.list(processes)?));
             let folder = run_folder(&folder.join(&case.name), team.leads())?;
@@ -188,7 +213,11 @@ fn solve_study<P: Solve>(
         let need = P::need(file, settings);
         let call = Call { config, case, overrides, settings, folder, block_file, interrupts, device, team, need };
         run_one(file, &setup, &call, observer)
-    })
+    })?;
+    if !shots.is_empty() && team.leads() {
+        shots::write(folder, &outcomes, shots)?;
+    }
+    Ok(Outcome::Study(outcomes))
 }
 
 /// Bytes from which on the memory of a run is told.

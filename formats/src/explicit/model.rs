@@ -4,7 +4,8 @@
 #![allow(missing_docs)]
 
 use crate::dynamics::{
-    Amplitude, Boundary, ElementHistoryRequest, FieldRequest, HistoryRequest, Increment, InitialVelocity, Load,
+    Amplitude, Boundary, ElementHistoryRequest, FieldRequest, HistoryRequest, Increment, InitialVelocity, Load, Shot,
+    shots,
 };
 use crate::material::{Material, Section};
 use crate::mesh::Mesh;
@@ -78,7 +79,34 @@ pub struct Setup {
     pub histories: Vec<HistoryRequest>,
     pub element_histories: Vec<ElementHistoryRequest>,
     pub fields: Vec<FieldRequest>,
+    /// Runs that differ in the sources that act; none is one run with all of them.
+    pub shots: Vec<Shot>,
     pub explicit: ExplicitSettings,
+}
+
+impl Setup {
+    /// Checks the shots.
+    ///
+    /// # Errors
+    /// As [`shots::check`].
+    pub fn check_shots(&self) -> Result<(), String> {
+        let names = self.loads.iter().map(|load| load.name.as_str());
+        shots::check(&self.shots, names.chain(self.boundaries.iter().map(|held| held.name.as_str())))
+    }
+
+    /// Leaves one shot of a setup whose shots have passed [`check_shots`](Self::check_shots).
+    ///
+    /// # Errors
+    /// A source that is to be delayed and has no amplitude.
+    pub fn reduce_to_shot(&mut self, shot: usize) -> Result<(), String> {
+        let shots = std::mem::take(&mut self.shots);
+        let mut sources = shots::Sources {
+            amplitudes: &mut self.amplitudes,
+            loads: &mut self.loads,
+            boundaries: &mut self.boundaries,
+        };
+        sources.reduce_to(&shots, &shots[shot])
+    }
 }
 
 /// A whole model.

@@ -24,6 +24,7 @@ mod journal;
 pub mod npy;
 pub mod plot;
 pub mod raster;
+pub mod shots;
 pub mod simplices;
 pub mod summary;
 pub mod traces;

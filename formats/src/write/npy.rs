@@ -24,6 +24,18 @@ pub(super) fn write_header(out: &mut impl Write, kind: &str, shape: &[usize]) ->
     out.write_all(header.as_bytes())
 }
 
+/// Starts an entry of an archive, stored as it is as `numpy.savez` does; `bytes` is the size of its data.
+///
+/// # Errors
+/// Those of the archive.
+pub(super) fn start_entry<W: Write + Seek>(out: &mut zip::ZipWriter<W>, key: &str, bytes: u64) -> io::Result<()> {
+    let options = zip::write::SimpleFileOptions::default()
+        .compression_method(zip::CompressionMethod::Stored)
+        // Entries over 4 GiB need the 64-bit extension.
+        .large_file(bytes >= 1 << 31);
+    Ok(out.start_file(format!("{key}.npy"), options)?)
+}
+
 /// Writes rows of three numbers as (n, 3): `<f8` or `<i4` by the type.
 ///
 /// # Errors

@@ -317,11 +317,7 @@ fn write_npy<W: Write + io::Seek>(
     n: usize,
     values: impl Iterator<Item = f64>,
 ) -> io::Result<()> {
-    let options = zip::write::SimpleFileOptions::default()
-        .compression_method(zip::CompressionMethod::Stored)
-        // Entries over 4 GiB need the 64-bit extension.
-        .large_file(n >= 1 << 28);
-    archive.start_file(format!("{key}.npy"), options)?;
+    super::npy::start_entry(archive, key, 8 * n as u64)?;
     super::npy::write_header(archive, "<f8", &[n])?;
     let mut buffer = Vec::with_capacity(1 << 16);
     for value in values {

@@ -269,9 +269,9 @@ pub struct Config {
     /// Runs the cases of a study file, each into its own folder
     #[arg(long, value_name = "FILE", conflicts_with = "restart")]
     pub study: Option<PathBuf>,
-    /// With --study: runs N cases at a time, each with its share of the threads. Several devices run one case each at a time
-    /// without this option. The results do not depend on it
-    #[arg(long, value_name = "N", requires = "study", value_parser = clap::value_parser!(u16).range(1..=1024).map(usize::from))]
+    /// With --study or shots: runs N cases at a time, each with its share of the threads. Several devices run one case each at
+    /// a time without this option. The results do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024).map(usize::from))]
     pub jobs: Option<usize>,
     #[allow(missing_docs)] // a description would stand in the command line's help
     #[command(flatten)]
@@ -286,6 +286,13 @@ pub struct Config {
     /// machine has, and its cgroup and ulimit allow]
     #[arg(long, value_name = "SIZE", value_parser = memory::parse_size)]
     pub memory: Option<u64>,
+    /// Explicit dynamics: runs the shots of a CSV table (shot, source, scale, delay in s) instead of the model's own, each into
+    /// its own folder, and writes the traces of all to shots.npz
+    #[arg(long, value_name = "FILE.csv")]
+    pub shots: Option<PathBuf>,
+    /// Explicit dynamics: runs this shot alone; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub shot: Vec<String>,
     /// Arrival times: runs every set of starts in a CSV table (case, node or x,y,z, time) in one go
     #[arg(long, value_name = "FILE.csv")]
     pub starts: Option<PathBuf>,

@@ -23,7 +23,7 @@ const SPRINGS: &str = "masses and springs";
 type IsGiven = fn(&Config) -> bool;
 
 /// Every option that not all physics have, with the words for the physics that have it.
-const OPTIONS: [(&str, Purpose, &str, IsGiven); 11] = [
+const OPTIONS: [(&str, Purpose, &str, IsGiven); 13] = [
     ("--restart", Purpose::Time, "runs over time (voxel statics go on with --start and the output folder)", |config| {
         config.restart.is_some()
     }),
@@ -33,6 +33,8 @@ const OPTIONS: [(&str, Purpose, &str, IsGiven); 11] = [
     ("--energy-samples", Purpose::Time, TIME, |config| config.settings.energy_samples.is_some()),
     ("--checkpoint-interval", Purpose::Time, TIME, |config| config.settings.checkpoint.is_some()),
     ("--lumping", Purpose::Explicit, "explicit dynamics", |config| config.settings.lumping.is_some()),
+    ("--shots", Purpose::Explicit, "explicit dynamics", |config| config.shots.is_some()),
+    ("--shot", Purpose::Explicit, "explicit dynamics", |config| !config.shot.is_empty()),
     ("--start", Purpose::Voxels, "voxel statics", |config| config.start.is_some()),
     ("--addressing", Purpose::Springs, SPRINGS, |config| config.settings.addressing != AddressingChoice::Auto),
     ("--no-work", Purpose::Springs, SPRINGS, |config| !config.settings.follow_work),

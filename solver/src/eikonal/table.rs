@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pogo_formats::eikonal::setup::StartRegion;
 use pogo_formats::eikonal::{EikonalMeshView, nodes_of, outside};
-use pogo_formats::system::inputs;
+use pogo_formats::read::CsvTable;
 use pogo_formats::words::counted;
 use rstar::RTree;
 use rstar::primitives::GeomWithData;
@@ -30,41 +30,26 @@ pub(super) struct StartTable {
     pub warnings: Vec<String>,
 }
 
-/// Reads a table of start sets: CSV with a heading of `node` (labels) or `x`, `y`, `z` (nearest node), and perhaps `case` and
-/// `time`. Rows of the same case make one set; without `case` each row is a set. `#` begins a comment. Fields may be in double
-/// quotes, and separated by semicolons (with decimal commas) or tabs as the heading is. `unit` is that of the mesh's lengths.
+/// Reads a table of start sets: a [`CsvTable`] with `node` (labels) or `x`, `y`, `z` (nearest node), and perhaps `case` and
+/// `time`. Rows of the same case make one set; without `case` each row is a set. `unit` is that of the mesh's lengths.
 ///
 /// # Errors
 /// `file:line: error: …`.
 pub(super) fn read_table(path: &Path, mesh: &EikonalMeshView<'_>, unit: &str) -> Result<StartTable, String> {
-    let text = inputs::read(path).map_err(|error| format!("{}: error: {error}", path.display()))?;
-    let text = String::from_utf8(text)
-        .map_err(|_| format!("{}: error: it is no text; a CSV table of start sets is expected", path.display()))?;
-    // Spreadsheets write a mark before the first column's name.
-    let text = text.trim_start_matches('\u{feff}');
-    let place = |line: usize| format!("{}:{line}", path.display());
-    let wrong = |line: usize| move |message: String| format!("{}: error: {message}", place(line));
-    let mut rows = (1..)
-        .zip(text.lines())
-        .map(|(number, line): (usize, &str)| (number, line.split('#').next().unwrap_or_default().trim()))
-        .filter(|(_, line)| !line.is_empty());
-    let Some((first_line, heading)) = rows.next() else {
-        return Err(wrong(1)("the table is empty; its first line names the columns, such as case,node,time".into()));
-    };
-    let columns = Columns::new(heading, mesh.plane).map_err(wrong(first_line))?;
+    let known = ["case", "node", "x", "y", "z", "time"];
+    let table = CsvTable::read(path, &known, ("start sets", "case,node,time"))?;
+    let columns = Columns::new(&table, mesh.plane).map_err(|message| table.error(table.heading, &message))?;
     let places = Places::new(mesh, &columns.place);
     let mut sets = Sets::default();
     let mut far: Vec<String> = Vec::new();
-    for (line, row) in rows {
-        let row = columns.row(row).map_err(wrong(line))?;
-        let node = places.node(&row).map_err(wrong(line))?;
+    for (line, fields) in &table.rows {
+        let wrong = |message: String| table.error(*line, &message);
+        let row = columns.row(&table, fields).map_err(wrong)?;
+        let node = places.node(&row).map_err(wrong)?;
         if let RowPlace::Point(point) = row.place {
-            far.extend(outside(mesh, unit, point, node).map(|text| format!("{}: {text}", place(line))));
+            far.extend(outside(mesh, unit, point, node).map(|text| format!("{}: {text}", table.place(*line))));
         }
         sets.add(row.case, node, row.time);
-    }
-    if sets.all.is_empty() {
-        return Err(wrong(first_line)("there is no row under the heading".into()));
     }
     let n_more = far.len().saturating_sub(1);
     far.truncate(1);
@@ -82,8 +67,6 @@ impl StartSet {
 
 /// Columns of the table by what they hold.
 struct Columns {
-    separator: char,
-    n: usize,
     case: Option<usize>,
     time: Option<usize>,
     place: PlaceColumns,
@@ -109,32 +92,17 @@ enum RowPlace {
 }
 
 impl Columns {
-    fn new(heading: &str, plane: bool) -> Result<Self, String> {
-        let separator = [';', '\t'].into_iter().find(|&other| heading.contains(other)).unwrap_or(',');
-        let names: Vec<String> = fields(heading, separator).iter().map(|name| name.to_ascii_lowercase()).collect();
-        let known = ["case", "node", "x", "y", "z", "time"];
-        if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
-            return Err(format!("column `{unknown}` is none of case, node, x, y, z, time"));
-        }
-        let column = |name: &str| names.iter().position(|found| found == name);
-        let place = match (column("node"), ["x", "y", "z"].map(column)) {
+    fn new(table: &CsvTable, plane: bool) -> Result<Self, String> {
+        let place = match (table.column("node"), ["x", "y", "z"].map(|name| table.column(name))) {
             (Some(node), [None, None, None]) => PlaceColumns::Label(node),
             (None, [Some(x), Some(y), z]) if z.is_some() || plane => PlaceColumns::Point([Some(x), Some(y), z]),
             _ => return Err("the columns must hold `node`, or `x`, `y` and `z`".into()),
         };
-        Ok(Self { separator, n: names.len(), case: column("case"), time: column("time"), place })
+        Ok(Self { case: table.column("case"), time: table.column("time"), place })
     }
 
-    fn row(&self, line: &str) -> Result<Row, String> {
-        let fields = fields(line, self.separator);
-        if fields.len() != self.n {
-            return Err(format!("{} fields under {} headings", fields.len(), self.n));
-        }
-        let number = |at: usize| {
-            let text = if self.separator == ';' { fields[at].replace(',', ".") } else { fields[at].clone() };
-            let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
-            value.ok_or_else(|| format!("`{}` is no finite number", fields[at]))
-        };
+    fn row(&self, table: &CsvTable, fields: &[String]) -> Result<Row, String> {
+        let number = |at: usize| table.number(&fields[at]);
         let place = match self.place {
             PlaceColumns::Label(at) => RowPlace::Label(fields[at].clone()),
             PlaceColumns::Point(columns) => {
@@ -216,21 +184,6 @@ impl Sets {
             }
         }
     }
-}
-
-/// Fields of a line without the blanks round them; in double quotes a separator is a character, and two quotes are one.
-fn fields(line: &str, separator: char) -> Vec<String> {
-    let (mut fields, mut quoted) = (vec![String::new()], false);
-    let mut characters = line.chars().peekable();
-    while let (Some(character), Some(field)) = (characters.next(), fields.last_mut()) {
-        match character {
-            '"' if quoted && characters.peek() == Some(&'"') => field.extend(characters.next()),
-            '"' => quoted = !quoted,
-            _ if character == separator && !quoted => fields.push(String::new()),
-            _ => field.push(character),
-        }
-    }
-    fields.iter().map(|field| field.trim().to_owned()).collect()
 }
 
 #[cfg(test)]

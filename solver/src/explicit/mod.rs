@@ -16,6 +16,9 @@ mod run;
 mod snapshots;
 mod stepper;
 
+use std::path::Path;
+
+use pogo_formats::dynamics::shots;
 use pogo_formats::explicit::{Explicit, Setup};
 use pogo_formats::mesh::MeshView;
 use pogo_formats::physics::BlockFile;
@@ -36,6 +39,24 @@ impl Solve for Explicit {
         let explicit = &mut setup.explicit;
         crate::run::apply_settings(settings, &mut explicit.time, &mut explicit.increment);
         explicit.lumping = settings.lumping.unwrap_or(explicit.lumping);
+    }
+
+    fn shots(setup: &mut Setup, table: Option<&Path>) -> Result<Vec<String>, SolveError> {
+        if let Some(table) = table {
+            setup.shots = shots::read_table(table).map_err(SolveError::Table)?;
+        }
+        let refuse = |reason| {
+            SolveError::Table(format!(
+                "{}error: {reason}",
+                table.map_or_else(String::new, |table| format!("{}: ", table.display()))
+            ))
+        };
+        setup.check_shots().map_err(refuse)?;
+        Ok(setup.shots.iter().map(|shot| shot.name.clone()).collect())
+    }
+
+    fn reduce_to_shot(setup: &mut Setup, shot: usize) -> Result<(), String> {
+        setup.reduce_to_shot(shot)
     }
 
     fn modules(file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str> {

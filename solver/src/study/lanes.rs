@@ -16,7 +16,7 @@ use crate::error::SolveError;
 use crate::interrupt::Interrupts;
 use crate::observe::{Observer, Outlook};
 use crate::team::Team;
-use crate::{CaseOutcome, Outcome, RunSummary};
+use crate::{CaseOutcome, RunSummary};
 
 /// Computes one case of a study at a time.
 pub(crate) struct Lane {
@@ -72,7 +72,7 @@ pub(crate) fn run(
     observer: &mut dyn Observer,
     team: &Team,
     run: impl Fn(&Case, &Lane, &mut dyn Observer) -> Result<RunSummary, SolveError> + Sync,
-) -> Result<Outcome, SolveError> {
+) -> Result<Vec<CaseOutcome>, SolveError> {
     let outcomes = cases.into_iter().map(|case| CaseOutcome { case, result: None }).collect();
     let study = Study {
         progress: Mutex::new(Progress { outcomes, next: 0 }),
@@ -86,7 +86,7 @@ pub(crate) fn run(
         [lane] => work(lane)?,
         _ => threads::at_the_same_time(lanes.iter(), work)?.into_iter().collect::<Result<(), _>>()?,
     }
-    Ok(Outcome::Study(study.progress.into_inner().unwrap_or_else(PoisonError::into_inner).outcomes))
+    Ok(study.progress.into_inner().unwrap_or_else(PoisonError::into_inner).outcomes)
 }
 
 /// What the lanes of a study share.

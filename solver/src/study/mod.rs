@@ -22,6 +22,7 @@ mod lanes;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use pogo_formats::dynamics::shots::is_folder_name;
 use pogo_formats::system::inputs;
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -67,6 +68,8 @@ pub struct Case {
     pub name: String,
     /// (name, value) in the order in which they are set.
     pub assignments: Vec<(String, String)>,
+    /// Number of its shot, where the model has shots.
+    pub shot: Option<usize>,
 }
 
 #[derive(Deserialize)]
@@ -116,11 +119,11 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Case>, StudyError> {
     let mut cases = Vec::new();
     for case in &file.case {
         let own = assignments(&case.set).map_err(&content)?;
-        cases.push(Case { name: case.name.clone(), assignments: [common.clone(), own].concat() });
+        cases.push(Case { name: case.name.clone(), assignments: [common.clone(), own].concat(), shot: None });
     }
     for combination in combinations(leaves).map_err(&content)? {
         let name = case_name(&combination);
-        cases.push(Case { name, assignments: [common.clone(), combination].concat() });
+        cases.push(Case { name, assignments: [common.clone(), combination].concat(), shot: None });
     }
     if cases.is_empty() {
         return Err(content("no case; give [[case]] entries, a [sweep] table, or both".into()));
@@ -129,12 +132,7 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Case>, StudyError> {
     for case in &cases {
         let name = case.name.as_str();
         // The table of the cases stands beside their folders.
-        if name.is_empty()
-            || name == "study.csv"
-            || name.starts_with('.')
-            || name.contains(['/', '\\', '\0'])
-            || name.len() > 200
-        {
+        if !is_folder_name(name) || name == "study.csv" {
             return Err(content(format!("case name {name:?} cannot be a folder's name; choose another")));
         }
         if !names.insert(name) {

@@ -143,6 +143,7 @@ pub fn steel(time: f64) -> Setup {
         loads: Vec::new(),
         boundaries: Vec::new(),
         initial_velocities: Vec::new(),
+        shots: Vec::new(),
         absorbing_layers: Vec::new(),
         element_histories: Vec::new(),
         histories: Vec::new(),

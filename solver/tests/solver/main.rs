@@ -7,3 +7,4 @@ mod common;
 mod device;
 mod loads;
 mod runs;
+mod shots;

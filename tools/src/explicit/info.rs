@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use pogo_formats::dynamics::{Increment, LoadKind};
+use pogo_formats::dynamics::shots::ShotSource;
+use pogo_formats::dynamics::{Increment, LoadKind, Shot};
 use pogo_formats::explicit::block::{Explicit, StatisticsView};
 use pogo_formats::explicit::{AbsorbingProfile, Elasticity, Lumping, Material, Section, Setup};
 use pogo_formats::mesh::{GroupView, MeshView};
@@ -62,6 +63,7 @@ impl Inspect for Explicit {
             format!("{quantities}, {}", words::interval(field.interval))
         });
         page.items("fields", &fields);
+        page.items("shots", &items(&setup.shots, |shot| (&shot.name, shot_words(shot))));
 
         let increment = match setup.explicit.increment {
             Increment::Fixed(seconds) => format!("{} s", number(seconds)),
@@ -92,6 +94,16 @@ impl Inspect for Explicit {
         picture::draw(&file.mesh(), &parts, path, options)?;
         Ok(counted(blocks.n_blocks(), "block"))
     }
+}
+
+/// The sources of a shot.
+fn shot_words(shot: &Shot) -> String {
+    let source = |source: &ShotSource| {
+        let scale = if source.scale == 1.0 { String::new() } else { format!(" times {}", number(source.scale)) };
+        let delay = if source.delay == 0.0 { String::new() } else { format!(" {} s later", number(source.delay)) };
+        format!("{}{scale}{delay}", source.name)
+    };
+    shot.sources.iter().map(source).collect::<Vec<_>>().join(", ")
 }
 
 /// Number and kinds of nodes and elements, the bounding box, instances and sets.

@@ -171,6 +171,7 @@ pub(super) fn act(mut mesh: Mesh, materials: Vec<Material>, sections: Vec<Sectio
         loads: loads.collect(),
         boundaries: Vec::new(),
         initial_velocities: Vec::new(),
+        shots: Vec::new(),
         absorbing_layers: Vec::new(),
         element_histories: Vec::new(),
         histories,

@@ -105,6 +105,7 @@ fn model(nx: u32, ny: u32, capacity: u32, triangles: impl Fn(u32) -> bool) -> Co
             amplitude: Some(1),
         }],
         initial_velocities: vec![InitialVelocity { name: "start".into(), nodes: vec![3], component: 0, value: 2.0 }],
+        shots: Vec::new(),
         absorbing_layers: vec![AbsorbingLayer {
             name: "end".into(),
             elements: vec![0],
@@ -308,8 +309,8 @@ fn what_is_no_block_file_is_named() {
     let mut bytes = fs::read(path).unwrap();
     bytes[12] += 1;
     let newer = at("newer.blk", &bytes);
-    assert!(newer.contains("a newer Pogo wrote this block file (format version 11, this program reads 10)"), "{newer}");
-    bytes[12] = 9;
+    assert!(newer.contains("a newer Pogo wrote this block file (format version 12, this program reads 11)"), "{newer}");
+    bytes[12] = 10;
     let older = at("older.blk", &bytes);
     assert!(older.contains("an older Pogo") && older.contains("with `pogo-block INPUT --job JOB.toml -o "), "{older}");
 }

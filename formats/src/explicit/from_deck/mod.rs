@@ -80,6 +80,7 @@ impl Deck {
             loads: self.loads,
             boundaries: self.boundaries,
             initial_velocities: self.initial_velocities,
+            shots: Vec::new(),
             absorbing_layers: Vec::new(),
             histories: self.histories,
             element_histories: self.element_histories,

@@ -8,12 +8,14 @@
 mod absorbing;
 mod material;
 mod section;
+mod shot;
 
 use serde::Deserialize;
 
 pub use absorbing::{Absorbing, Profile};
 pub use material::Material;
 pub use section::{Plane, Section};
+pub use shot::Shot;
 
 use crate::dynamics::{FieldQuantity, OutputInterval};
 use crate::explicit::Lumping;
@@ -35,6 +37,7 @@ pub struct ExplicitJob {
     pub dynamics: Dynamics,
     pub fields: Vec<Located<Field>>,
     pub absorbing: Vec<Located<Absorbing>>,
+    pub shots: Vec<Located<Shot>>,
 }
 
 /// `[solver]`: the run. What is absent stays as the deck says.
@@ -87,6 +90,7 @@ impl JobFile for ExplicitJob {
         "monitor",
         "field",
         "absorbing",
+        "shot",
     ];
 
     fn from_tables(tables: &mut Tables<'_>) -> Result<Self, JobError> {
@@ -98,6 +102,7 @@ impl JobFile for ExplicitJob {
             dynamics: Dynamics::from_tables(tables)?,
             fields: tables.get_all("field")?,
             absorbing: tables.get_all("absorbing")?,
+            shots: tables.get_all("shot")?,
         })
     }
 
@@ -113,8 +118,10 @@ impl JobFile for ExplicitJob {
             field.when().map(|_| ())
         })?;
         each(&self.absorbing, Absorbing::check)?;
+        each(&self.shots, Shot::check)?;
         unique("material", &self.materials, |item| Some(&item.name))?;
-        unique("absorbing", &self.absorbing, |item| item.name.as_deref())
+        unique("absorbing", &self.absorbing, |item| item.name.as_deref())?;
+        unique("shot", &self.shots, |item| item.name.as_deref())
     }
 }
 

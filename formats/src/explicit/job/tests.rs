@@ -42,6 +42,7 @@ fn the_reference_parses_and_shows_every_key() {
         keys::<Boundary>(),
         keys::<InitialVelocity>(),
         keys::<Monitor>(),
+        keys::<Shot>(),
         keys::<Field>(),
         keys::<Absorbing>(),
     ];

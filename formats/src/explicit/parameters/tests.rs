@@ -51,6 +51,7 @@ fn setup() -> Setup {
             amplitude: None,
         }],
         initial_velocities: vec![InitialVelocity { name: "fly".into(), nodes: vec![], component: 0, value: 3.0 }],
+        shots: Vec::new(),
         absorbing_layers: vec![
             layer("side", AbsorbingProfile::Damping { d_max: 1e6, exponent: 3.0 }),
             layer("end", AbsorbingProfile::StiffnessReduction { frequency: 1e6, wave_speed: 5e3, thickness: 0.01 }),

@@ -8,7 +8,7 @@
 mod absorbing;
 mod deck;
 
-use pogo_formats::dynamics::FieldRequest;
+use pogo_formats::dynamics::{FieldRequest, Shot};
 use pogo_formats::explicit::job::{Absorbing, ExplicitJob};
 use pogo_formats::explicit::{AbsorbingLayer, Model, Setup};
 use pogo_formats::job::{JobError, Located};
@@ -58,6 +58,12 @@ pub fn apply_to_model(model: &mut Model, job: &ExplicitJob, remarks: &mut Remark
     each(&job.absorbing, |item, index| {
         setup.absorbing_layers.push(absorbing(mesh, &geometry, item, index, remarks)?);
         Ok(())
+    })?;
+    each(&job.shots, |item, index| {
+        let shot = Shot { name: name_or(&item.value.name, "shot", index), sources: item.value.sources() };
+        setup.shots.push(shot);
+        // With those before it, so that the error is at the first that is wrong.
+        setup.check_shots()
     })
 }
 

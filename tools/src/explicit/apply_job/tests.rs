@@ -20,6 +20,7 @@ fn setup() -> Setup {
         loads: Vec::new(),
         boundaries: Vec::new(),
         initial_velocities: Vec::new(),
+        shots: Vec::new(),
         absorbing_layers: Vec::new(),
         element_histories: Vec::new(),
         histories: Vec::new(),

@@ -83,6 +83,7 @@ fn small(folder: &std::path::Path) -> PathBuf {
             amplitude: None,
         }],
         initial_velocities: vec![InitialVelocity { name: "fly".into(), nodes: vec![2], component: 0, value: 2.0 }],
+        shots: Vec::new(),
         absorbing_layers: vec![AbsorbingLayer {
             name: "end".into(),
             elements: vec![0],

@@ -40,6 +40,7 @@ fn setup(mesh: &Mesh) -> Setup {
         loads: vec![],
         boundaries: vec![],
         initial_velocities: vec![],
+        shots: Vec::new(),
         absorbing_layers: vec![],
         element_histories: vec![],
         histories: vec![],
