@@ -14,6 +14,7 @@ mod cpu;
 pub mod elements;
 mod gpu;
 mod groups;
+mod make;
 mod problem;
 mod team;
 mod units;
@@ -24,9 +25,11 @@ mod tests;
 use crate::device::DeviceError;
 use crate::dynamics::{State, Stepper};
 pub use cpu::{CpuOptions, CpuStepper};
-pub use gpu::{GpuError, GpuMember, GpuOptions, GpuReport, GpuStepper, KernelReport, MOST_DEVICES, gpu_modules};
+use gpu::GpuMember;
+pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, KernelReport, MOST_DEVICES, gpu_modules};
+pub use make::{cpu_stepper, gpu_stepper};
 pub use problem::{Problem, StepperError};
-pub use team::{ElementPart, HaloMember, PartMember, TeamStepper};
+pub use team::{ElementPart, PartMember, TeamStepper};
 
 /// What the energy balance needs of a state, without the state.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

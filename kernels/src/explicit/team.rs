@@ -64,14 +64,11 @@ pub(super) trait ElementMember: Send {
 }
 
 /// A [`Member`] that carries out the leader's orders for one part of a mesh.
-#[allow(private_bounds)] // Members are made by this crate.
-pub struct PartMember<M: ElementMember>(M);
+pub struct PartMember(Box<dyn ElementMember>);
 
-#[allow(private_bounds)]
-impl<M: ElementMember> PartMember<M> {
-    /// Of a member.
-    pub fn new(member: M) -> Self {
-        Self(member)
+impl PartMember {
+    pub(super) fn new(member: impl ElementMember + 'static) -> Self {
+        Self(Box::new(member))
     }
 
     fn about(&self) -> Vec<u8> {
@@ -83,14 +80,14 @@ impl<M: ElementMember> PartMember<M> {
     }
 }
 
-impl<M: ElementMember + 'static> Serves for PartMember<M> {
+impl Serves for PartMember {
     fn serve(self, ranks: &dyn Ranks) {
         ranks.gather(self.about());
         serve(ranks, self);
     }
 }
 
-impl<M: ElementMember> Member for PartMember<M> {
+impl Member for PartMember {
     fn execute(&mut self, order: &[u8]) -> Result<Vec<u8>, DeviceError> {
         let mut order = Reader::new(order);
         let kind = order.one::<u8>();
@@ -111,7 +108,7 @@ impl<M: ElementMember> Member for PartMember<M> {
 }
 
 /// The part of one rank with a stepper that leaves messages to its caller.
-pub struct HaloMember<S> {
+pub(super) struct HaloMember<S> {
     part: RankPart<S>,
     dimension: usize,
 }
@@ -157,9 +154,8 @@ impl<S: ElementPart> ElementMember for HaloMember<S> {
 }
 
 /// Steps a mesh with all ranks, as the leader.
-#[allow(private_bounds)]
-pub struct TeamStepper<M: ElementMember> {
-    team: Mutex<Team<PartMember<M>>>,
+pub struct TeamStepper {
+    team: Mutex<Team<PartMember>>,
     parts: Parts,
     /// Rows of energies of each rank, and the rank and row of each in the order in which they are summed.
     n_energies: Vec<usize>,
@@ -171,15 +167,14 @@ pub struct TeamStepper<M: ElementMember> {
     damped_energy: f64,
 }
 
-#[allow(private_bounds)]
-impl<M: ElementMember> TeamStepper<M> {
+impl TeamStepper {
     /// The leader's stepper, from the state that all ranks began with. The other ranks [serve](Serves::serve). Unless it
     /// `reads_table`, each rank evaluates signals itself.
     pub fn new(
         problem: &Problem,
         domains: &SubDomainsView,
         ranks: &Arc<dyn Ranks>,
-        member: PartMember<M>,
+        member: PartMember,
         state: &State,
         reads_table: bool,
     ) -> Self {
@@ -233,7 +228,7 @@ impl<M: ElementMember> TeamStepper<M> {
     }
 }
 
-impl<M: ElementMember> Stepper for TeamStepper<M> {
+impl Stepper for TeamStepper {
     type State = State;
 
     fn step(&self) -> u64 {
@@ -271,7 +266,7 @@ impl<M: ElementMember> Stepper for TeamStepper<M> {
     }
 }
 
-impl<M: ElementMember> ElementStepper for TeamStepper<M> {
+impl ElementStepper for TeamStepper {
     fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
         let answers = self.order(Order::Force, |order| order.put(displacement))?;
         let of_ranks = answers.iter().map(|answer| Reader::new(answer).take()).collect();

@@ -11,6 +11,7 @@ use pogo_formats::explicit::block::Blocks;
 use pogo_formats::mesh::{ElementKind, Mesh};
 
 use super::elements::{SectionProperties, element_stiffness, lumped_mass, stable_increment};
+use super::team::HaloMember;
 use super::*;
 use crate::dynamics::{Constraint, NodalForce, Part, SignalTable, State};
 use crate::ranks::{Ranks, Serves, Threads};

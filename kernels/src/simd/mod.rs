@@ -8,6 +8,7 @@
 //! bits at every level.
 
 mod lanes;
+mod precision;
 mod real;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -16,6 +17,7 @@ use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 pub(crate) use lanes::{Array, Index, Lanes, Records, ScatterLanes, prefetch};
+pub use precision::Precision;
 pub use real::Real;
 pub(crate) use real::{same_numbers, same_numbers_mut, same_value, same_value_mut};
 

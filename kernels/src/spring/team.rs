@@ -39,51 +39,75 @@ enum Order {
     State = 1,
 }
 
-/// The part of one rank.
-pub struct PartMember<S>(RankPart<S>);
-
-impl<S: SpringPart> PartMember<S> {
-    /// The stepper of this rank's sub-domain.
-    pub fn new(problem: &SpringProblem, domains: &SubDomainsView, ranks: &Arc<dyn Ranks>, stepper: S) -> Self {
-        Self(RankPart::new(stepper, domains, ranks, &problem.monitors, 3))
-    }
-
+/// The part of one rank, in either precision.
+trait Rank: Member {
     /// What the leader has to know: the columns of own monitors, and which entries of work and dissipation there are.
+    fn about(&self) -> Vec<u8>;
+    /// As [`SpringPart::shared_changes`].
+    fn shared_changes(&self) -> &[Change];
+}
+
+impl<S: SpringPart> Rank for RankPart<S> {
     fn about(&self) -> Vec<u8> {
         let mut about = Writer::default();
-        about.put(&self.0.monitors.columns);
-        self.0.stepper.work_entries().iter().for_each(|entries| about.put(entries));
+        about.put(&self.monitors.columns);
+        self.stepper.work_entries().iter().for_each(|entries| about.put(entries));
         about.into_bytes()
     }
-}
 
-impl<S: SpringPart> Serves for PartMember<S> {
-    fn serve(self, ranks: &dyn Ranks) {
-        ranks.gather(self.about());
-        serve(ranks, self);
+    fn shared_changes(&self) -> &[Change] {
+        self.stepper.shared_changes()
     }
 }
 
-impl<S: SpringPart> Member for PartMember<S> {
+impl<S: SpringPart> Member for RankPart<S> {
     fn execute(&mut self, order: &[u8]) -> Result<Vec<u8>, DeviceError> {
         let (mut order, mut answer) = (Reader::new(order), Writer::default());
         if order.one::<u8>() == Order::Advance as u8 {
-            let recording = self.0.advance(&Advance::take(&mut order), |_| ());
-            self.0.stepper.share_changes();
+            let recording = self.advance(&Advance::take(&mut order), |_| ());
+            self.stepper.share_changes();
             answer.put(&recording?);
         } else {
-            let state = self.0.stepper.state()?;
+            let state = self.stepper.state()?;
             answer.put(&state.displacement);
             answer.put(&state.increment);
-            self.0.stepper.work().iter().for_each(|work| answer.put(work));
+            self.stepper.work().iter().for_each(|work| answer.put(work));
         }
         Ok(answer.into_bytes())
     }
 }
 
+/// The part of one rank.
+pub struct PartMember<'a>(Box<dyn Rank + 'a>);
+
+impl<'a> PartMember<'a> {
+    /// The stepper of this rank's sub-domain.
+    pub(super) fn new(
+        problem: &SpringProblem,
+        domains: &SubDomainsView,
+        ranks: &Arc<dyn Ranks>,
+        stepper: impl SpringPart + 'a,
+    ) -> Self {
+        Self(Box::new(RankPart::new(stepper, domains, ranks, &problem.monitors, 3)))
+    }
+}
+
+impl Serves for PartMember<'_> {
+    fn serve(self, ranks: &dyn Ranks) {
+        ranks.gather(self.0.about());
+        serve(ranks, self);
+    }
+}
+
+impl Member for PartMember<'_> {
+    fn execute(&mut self, order: &[u8]) -> Result<Vec<u8>, DeviceError> {
+        self.0.execute(order)
+    }
+}
+
 /// Steps a model of springs with all ranks, as the leader.
-pub struct TeamStepper<'a, S> {
-    team: Mutex<Team<PartMember<S>>>,
+pub struct TeamStepper<'a> {
+    team: Mutex<Team<PartMember<'a>>>,
     parts: Parts,
     problem: SpringProblem<'a>,
     springs: Springs<'a>,
@@ -95,7 +119,7 @@ pub struct TeamStepper<'a, S> {
     step: u64,
 }
 
-impl<'a, S: SpringPart> TeamStepper<'a, S> {
+impl<'a> TeamStepper<'a> {
     /// The leader's stepper, from the state that all ranks began with. The other ranks [serve](Serves::serve).
     ///
     /// # Errors
@@ -104,11 +128,11 @@ impl<'a, S: SpringPart> TeamStepper<'a, S> {
         problem: SpringProblem<'a>,
         domains: &SubDomainsView,
         ranks: &Arc<dyn Ranks>,
-        member: PartMember<S>,
+        member: PartMember<'a>,
         state: &State,
     ) -> Result<Self, SpringError> {
         let (mut monitors, mut entries) = (Vec::new(), [Vec::new(), Vec::new()]);
-        for about in ranks.gather(member.about()) {
+        for about in ranks.gather(member.0.about()) {
             let mut about = Reader::new(&about);
             monitors.push(about.take());
             entries.iter_mut().for_each(|entries| entries.push(about.take()));
@@ -136,7 +160,7 @@ impl<'a, S: SpringPart> TeamStepper<'a, S> {
     }
 }
 
-impl<S: SpringPart> Stepper for TeamStepper<'_, S> {
+impl Stepper for TeamStepper<'_> {
     type State = State;
 
     fn step(&self) -> u64 {
@@ -157,7 +181,7 @@ impl<S: SpringPart> Stepper for TeamStepper<'_, S> {
         self.parts.join_recordings(&mut answers, record.len(), recording);
         self.step += n_steps as u64;
         let team = self.team.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let new = &team.member.0.stepper.shared_changes()[self.changes.len()..];
+        let new = &team.member.0.shared_changes()[self.changes.len()..];
         self.springs.replay(&self.problem, new, |_, _| ());
         self.changes.extend_from_slice(new);
         Ok(())
@@ -182,7 +206,7 @@ impl<S: SpringPart> Stepper for TeamStepper<'_, S> {
     }
 }
 
-impl<'a, S: SpringPart> SpringStepper<'a> for TeamStepper<'a, S> {
+impl<'a> SpringStepper<'a> for TeamStepper<'a> {
     fn energies(&self, signals: &[f64]) -> Result<Energies, DeviceError> {
         Ok(super::energies::energies(&self.problem, &self.springs, &self.state()?, signals))
     }

@@ -12,12 +12,14 @@ use clap::{ArgAction, ValueEnum};
 use pogo_formats::dynamics::Increment;
 use pogo_formats::explicit::Lumping;
 use pogo_formats::system::memory;
+use pogo_formats::words::Choice;
 use pogo_formats::write::fields::FieldFormat;
 use pogo_kernels::device::{DeviceError, n_devices};
 use pogo_kernels::ranks::Ranks;
 
 pub(crate) use parse::lumping_name;
 use parse::{Expected, parse_checkpoint_interval, parse_devices, parse_increment, parse_lumping, parse_seconds};
+pub use pogo_kernels::simd::Precision;
 
 /// A setting that means nothing.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -26,35 +28,6 @@ pub struct SettingError {
     setting: String,
     found: String,
     expected: Expected,
-}
-
-/// Floating-point format of the stepped arrays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-#[allow(missing_docs)] // the names of the formats; a description would stand in the command line's help
-pub enum Precision {
-    // Half the memory traffic; traces within about 1e-6 of `F64` (5e-4 for bodies that fly freely).
-    F32,
-    // The default: a result never depends on rounding unless the user asks for speed.
-    #[default]
-    F64,
-}
-
-impl Precision {
-    /// Bytes of a number.
-    pub(crate) const fn bytes(self) -> f64 {
-        match self {
-            Self::F32 => 4.0,
-            Self::F64 => 8.0,
-        }
-    }
-
-    /// `f32` or `f64`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-        }
-    }
 }
 
 /// Where to compute.
@@ -158,7 +131,7 @@ pub struct Settings {
     #[arg(long, value_enum, default_value = "overlap", value_name = "KIND")]
     pub exchange: Exchange,
     /// Floating-point format of the unknowns: f64, or f32, which is faster; voxel models are always solved in f64
-    #[arg(long, value_enum, default_value = "f64")]
+    #[arg(long, default_value = "f64", value_name = "PRECISION", value_parser = precision())]
     pub precision: Precision,
     /// Threads [default: all cores]; the results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024).map(usize::from))]
@@ -196,6 +169,11 @@ pub struct Settings {
     /// Writes checkpoints: 60, 60s, 10m or 1h of wall-clock time, or 5000steps
     #[arg(long = "checkpoint-interval", value_name = "INTERVAL", value_parser = parse_checkpoint_interval)]
     pub checkpoint: Option<CheckpointInterval>,
+}
+
+fn precision() -> impl TypedValueParser<Value = Precision> {
+    PossibleValuesParser::new(Precision::WORDS.iter().map(|(word, _)| *word))
+        .map(|word| Precision::named(&word).unwrap_or_default())
 }
 
 fn field_format() -> impl TypedValueParser<Value = FieldFormat> {
@@ -239,7 +217,7 @@ impl Settings {
         let error = |expected| SettingError { setting: name.into(), found: value.into(), expected: Expected(expected) };
         match name {
             "solver.precision" => {
-                self.precision = Precision::from_str(value, false).map_err(|_| error("f32 or f64"))?;
+                self.precision = Precision::named(value).ok_or_else(|| error("f32 or f64"))?;
             }
             "solver.threads" => {
                 let threads = value.parse().ok().filter(|&threads| threads > 0);

@@ -6,15 +6,14 @@ use std::time::Instant;
 use pogo_formats::domains::SubDomains;
 use pogo_formats::system::threads;
 use pogo_kernels::device::DeviceError;
+use pogo_kernels::dynamics::State;
 use pogo_kernels::dynamics::signals::Signals;
-use pogo_kernels::dynamics::{Part, State};
 use pogo_kernels::explicit::elements::{StableIncrement, global_stable_increment};
 use pogo_kernels::explicit::{
-    CpuOptions, CpuStepper, ElementStepper, GpuError, GpuMember, GpuOptions, GpuStepper, HaloMember, MOST_DEVICES,
-    PartMember, Problem, StepperError, TeamStepper,
+    CpuOptions, ElementStepper, GpuError, GpuOptions, MOST_DEVICES, PartMember, Problem, StepperError, TeamStepper,
+    cpu_stepper, gpu_stepper,
 };
 use pogo_kernels::ranks::Ranks;
-use pogo_kernels::simd::Real;
 use rayon::prelude::*;
 
 use crate::call::Call;
@@ -57,15 +56,9 @@ impl Engine {
         observer: &mut dyn Observer,
     ) -> Result<Option<Self>, SolveError> {
         if call.team.is_several() {
-            return match call.settings.precision {
-                Precision::F32 => Self::of_team::<f32>(problem, state, signals, call, observer),
-                Precision::F64 => Self::of_team::<f64>(problem, state, signals, call, observer),
-            };
+            return Self::of_team(problem, state, signals, call, observer);
         }
-        let made = match call.settings.precision {
-            Precision::F32 => Self::in_precision::<f32>(problem, state, signals, call, observer),
-            Precision::F64 => Self::in_precision::<f64>(problem, state, signals, call, observer),
-        };
+        let made = Self::of_one(problem, state, signals, call, observer);
         made.map(Some).map_err(|error| match error {
             GpuError::Problem(error) => call.refuse(error),
             GpuError::Device(error) => SolveError::Device(error),
@@ -73,7 +66,7 @@ impl Engine {
     }
 
     /// The leader's engine of a model that is cut into a sub-domain for each rank.
-    fn of_team<T: Real + 'static>(
+    fn of_team(
         problem: &Problem<'_>,
         state: &State,
         signals: &Signals<'_>,
@@ -90,28 +83,19 @@ impl Engine {
         let cut = Cut::new(problem, cells, call.team.n_ranks()).map_err(|reason| call.refuse(reason))?;
         observer.note(&cut.split.line("node", problem.mesh.n_nodes()));
         match on_devices {
-            0 => Self::of_cores::<T>(problem, &cut, state, call),
-            n if n == call.team.n_ranks() => Self::of_devices::<T>(problem, &cut, state, signals, call, observer),
+            0 => Self::of_cores(problem, &cut, state, call),
+            n if n == call.team.n_ranks() => Self::of_devices(problem, &cut, state, signals, call, observer),
             _ => Err(SolveError::MixedDevices),
         }
     }
 
     /// Sub-domains on the cores of this process or of several.
-    fn of_cores<T: Real + 'static>(
-        problem: &Problem<'_>,
-        cut: &Cut,
-        state: &State,
-        call: &Call<'_>,
-    ) -> Result<Option<Self>, SolveError> {
+    fn of_cores(problem: &Problem<'_>, cut: &Cut, state: &State, call: &Call<'_>) -> Result<Option<Self>, SolveError> {
         let domains = &cut.domains.view();
         let n_threads = call.team.threads_of_rank(call.settings.threads);
         let member = |ranks: &Arc<dyn Ranks>| {
-            let (part, d) = (Part::of(domains, ranks.rank()), problem.mesh.dimension);
-            let displacement = part.select(&state.displacement, d);
-            let own = State { displacement, increment: part.select(&state.increment, d), ..*state };
-            let stepper = CpuStepper::<T>::of_part(problem, part, &own, CpuOptions::new(n_threads))?;
-            let bytes = stepper.bytes_per_node_step();
-            Ok((PartMember::new(HaloMember::new(problem, domains, ranks, stepper)), bytes))
+            let (precision, options) = (call.settings.precision, CpuOptions::new(n_threads));
+            PartMember::on_cores(precision, problem, domains, ranks, state, options)
         };
         let members: Result<Vec<_>, StepperError> = call.team.local.par_iter().map(member).collect();
         let members = call.team.agree(members.map_err(|error| call.refuse(error)))?;
@@ -126,7 +110,7 @@ impl Engine {
     }
 
     /// Sub-domains on several CUDA devices of this host.
-    fn of_devices<T: Real + 'static>(
+    fn of_devices(
         problem: &Problem<'_>,
         cut: &Cut,
         state: &State,
@@ -144,9 +128,10 @@ impl Engine {
         // A device is set up by a thread of its own: each has to hear of the memory of all others.
         let set_up = |(ranks, choice): (&Arc<dyn Ranks>, &DeviceChoice)| {
             let DeviceChoice::Cuda(ordinal) = *choice else { return Err(SolveError::MixedDevices) };
-            let (options, plain) = (GpuOptions { ordinal }, call.settings.exchange == Exchange::Plain);
-            let problem = (problem, domains, cut.domain.as_slice());
-            GpuMember::<T>::new(problem, ranks, state, signals, options, plain).map_err(|error| match error {
+            let options = (GpuOptions { ordinal }, call.settings.exchange == Exchange::Plain);
+            let model = (problem, domains, cut.domain.as_slice());
+            let made = PartMember::on_device(call.settings.precision, model, ranks, state, signals, options);
+            made.map_err(|error| match error {
                 GpuError::Problem(error) => call.refuse(error),
                 GpuError::Device(error) => SolveError::Device(error),
             })
@@ -154,12 +139,12 @@ impl Engine {
         let pairs = call.team.local.iter().zip(call.device.choices());
         let members = threads::at_the_same_time(pairs, set_up).map_err(SolveError::from).and_then(all_or_the_cause);
         let members = call.team.agree(members)?;
-        let reports = members.iter().map(GpuMember::report);
-        let [bytes, bytes_per_node_step] =
-            call.team.sum(reports.map(|report| [report.memory.bytes() as f64, report.bytes_per_node_step]));
-        let device = format!("{} x {}", call.team.n_ranks(), members[0].report().device);
+        let (members, reports): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+        let figures = reports.iter().map(|report| [report.memory.bytes() as f64, report.bytes_per_node_step]);
+        let [bytes, bytes_per_node_step] = call.team.sum(figures);
+        let device = format!("{} x {}", call.team.n_ranks(), reports[0].device);
         observer.note(&format!("{device}: {:.2} GB in use on all", bytes / 1e9));
-        let leader = call.team.lead_or_serve(members.into_iter().map(PartMember::new).collect())?;
+        let leader = call.team.lead_or_serve(members)?;
         Ok(leader.map(|(ranks, member)| Self {
             stepper: Box::new(TeamStepper::new(problem, domains, ranks, member, state, false)),
             bytes_per_node_step,
@@ -168,7 +153,7 @@ impl Engine {
         }))
     }
 
-    fn in_precision<T: Real + 'static>(
+    fn of_one(
         problem: &Problem<'_>,
         state: &State,
         signals: &Signals<'_>,
@@ -177,14 +162,13 @@ impl Engine {
     ) -> Result<Self, GpuError> {
         let cpu = |_: &mut dyn Observer| {
             let n_threads = call.settings.n_threads();
-            let stepper = CpuStepper::<T>::new(problem, state, CpuOptions::new(n_threads))?;
-            let bytes_per_node_step = stepper.bytes_per_node_step();
-            Ok(Self { stepper: Box::new(stepper), bytes_per_node_step, device: "cpu".into(), n_threads })
+            let options = CpuOptions::new(n_threads);
+            let (stepper, bytes_per_node_step) = cpu_stepper(call.settings.precision, problem, state, options)?;
+            Ok(Self { stepper, bytes_per_node_step, device: "cpu".into(), n_threads })
         };
         let gpu = |ordinal, observer: &mut dyn Observer| {
             let options = GpuOptions { ordinal };
-            let stepper = GpuStepper::<T>::new(problem, state, signals, options)?;
-            let report = stepper.report();
+            let (stepper, report) = gpu_stepper(call.settings.precision, problem, state, signals, options)?;
             observer.note(&format!(
                 "{}: {:.2} GB in use, {:.2} GB uploaded in {:.2} s ({:.1} GB/s)",
                 report.device,
@@ -193,8 +177,8 @@ impl Engine {
                 report.upload_seconds,
                 report.uploaded as f64 / 1e9 / report.upload_seconds.max(1e-9)
             ));
-            let (bytes_per_node_step, device) = (report.bytes_per_node_step, report.device.clone());
-            Ok(Self { stepper: Box::new(stepper), bytes_per_node_step, device, n_threads: 1 })
+            let (bytes_per_node_step, device) = (report.bytes_per_node_step, report.device);
+            Ok(Self { stepper, bytes_per_node_step, device, n_threads: 1 })
         };
         call.device.choose(observer, cpu, gpu)
     }
@@ -257,12 +241,13 @@ pub(super) fn stable_increment(problem: &Problem<'_>, bound: StableIncrement, n_
     }
     let n_dofs = problem.lumped_mass.len() * problem.mesh.dimension;
     let rest = State { displacement: vec![0.0; n_dofs], increment: vec![0.0; n_dofs], ..State::default() };
-    CpuStepper::<f64>::new(problem, &rest, CpuOptions::new(n_threads))
+    cpu_stepper(Precision::F64, problem, &rest, CpuOptions::new(n_threads))
         .ok()
-        .and_then(|stepper| {
+        .and_then(|(mut stepper, _)| {
             let constrained: Vec<u64> = problem.constraints.iter().map(|constraint| constraint.dof).collect();
             let (mass, dimension) = (&problem.lumped_mass, problem.mesh.dimension);
-            let force = |u: &[f64]| stepper.internal_force(u);
+            // A stepper on the CPU does not fail.
+            let force = |u: &[f64]| stepper.internal_force(u).unwrap_or_default();
             global_stable_increment(mass, dimension, &constrained, LIMIT_ITERATIONS, force).ok()
         })
         .map_or(bound.increment, |limit| (LIMIT_MARGIN * limit).max(bound.increment))

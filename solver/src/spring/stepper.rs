@@ -9,18 +9,16 @@ use pogo_formats::spring::SpringSetup;
 use pogo_formats::system::threads;
 use pogo_formats::words::counted;
 use pogo_kernels::device::DeviceError;
-use pogo_kernels::dynamics::Part;
 use pogo_kernels::ranks::Ranks;
-use pogo_kernels::simd::{Level, Real};
 use pogo_kernels::spring::{
-    Addressing, CpuStepper, GpuError, GpuOptions, GpuStepper, PartMember, SpringError, SpringProblem, SpringStepper,
-    State, TeamStepper,
+    Addressing, GpuError, GpuOptions, GpuReport, PartMember, SpringError, SpringProblem, SpringStepper, State,
+    TeamStepper, cpu_stepper, gpu_stepper,
 };
 use rayon::prelude::*;
 
 use super::report;
 use crate::call::Call;
-use crate::config::{AddressingChoice, DeviceChoice, Precision};
+use crate::config::{AddressingChoice, DeviceChoice};
 use crate::device::MayBeDevice;
 use crate::error::SolveError;
 use crate::observe::Observer;
@@ -62,15 +60,9 @@ impl<'a> Engine<'a> {
         if call.team.is_several() {
             let automatic = |observer: &mut dyn Observer| on_cpu(problem.mesh.grid.is_some(), setup, observer);
             let addressing = named(call.settings.addressing).unwrap_or_else(|| automatic(observer));
-            return match call.settings.precision {
-                Precision::F32 => Self::by_ranks::<f32>(problem, state, addressing, call, observer, scope),
-                Precision::F64 => Self::by_ranks::<f64>(problem, state, addressing, call, observer, scope),
-            };
+            return Self::by_ranks(problem, state, addressing, call, observer, scope);
         }
-        let made = match call.settings.precision {
-            Precision::F32 => Self::in_precision::<f32>(problem, state, setup, call, observer),
-            Precision::F64 => Self::in_precision::<f64>(problem, state, setup, call, observer),
-        };
+        let made = Self::of_one(problem, state, setup, call, observer);
         made.map(Some).map_err(|error| match error {
             GpuError::Problem(error) => call.refuse(report::explain(&error, &problem.mesh)),
             GpuError::Device(error) => SolveError::Device(error),
@@ -79,7 +71,7 @@ impl<'a> Engine<'a> {
     }
 
     /// The leader's engine of a model that is cut into a sub-domain for each rank.
-    fn by_ranks<'scope, 'env, T: Real + 'a>(
+    fn by_ranks<'scope, 'env>(
         problem: &SpringProblem<'a>,
         state: &State,
         addressing: Addressing,
@@ -99,10 +91,8 @@ impl<'a> Engine<'a> {
         let n_threads = call.team.threads_of_rank(call.settings.threads);
         let refuse = |error: SpringError| call.refuse(report::explain(&error, &problem.mesh));
         let member = |ranks: &Arc<dyn Ranks>| {
-            let (part, level) = (Part::of(&domains, ranks.rank()), Level::detect());
-            let stepper = CpuStepper::<T>::of_part(problem.clone(), part, ranks, state, addressing, n_threads, level)?;
-            let bytes = stepper.bytes_per_particle_step();
-            Ok((PartMember::new(problem, &domains, ranks, stepper), bytes))
+            let precision = call.settings.precision;
+            PartMember::on_cores(precision, problem, &domains, ranks, state, (addressing, n_threads))
         };
         let members: Result<Vec<_>, SpringError> = call.team.local.par_iter().map(member).collect();
         let members = call.team.agree(members.map_err(refuse))?;
@@ -119,7 +109,7 @@ impl<'a> Engine<'a> {
         }))
     }
 
-    fn in_precision<T: Real + 'a>(
+    fn of_one(
         problem: &SpringProblem<'a>,
         state: &State,
         setup: &SpringSetup,
@@ -131,20 +121,17 @@ impl<'a> Engine<'a> {
             let automatic = || on_cpu(problem.mesh.grid.is_some(), setup, observer);
             let addressing = named(choice).unwrap_or_else(automatic);
             let n_threads = call.settings.n_threads();
-            let stepper = CpuStepper::<T>::new(problem.clone(), state, addressing, n_threads, Level::detect())?;
-            let bytes_per_particle_step = stepper.bytes_per_particle_step();
-            let (stepper, device) = (Box::new(stepper), "cpu".into());
-            Ok(Self { stepper, device, n_threads, addressing, bytes_per_particle_step })
+            let made = cpu_stepper(call.settings.precision, problem.clone(), state, addressing, n_threads)?;
+            let (stepper, bytes_per_particle_step) = made;
+            Ok(Self { stepper, device: "cpu".into(), n_threads, addressing, bytes_per_particle_step })
         };
         let gpu = |ordinal, _: &mut dyn Observer| {
             // On a device the fastest addressing depends on the size, too.
             let addressing = named(choice).unwrap_or(Addressing::Automatic);
             let options = GpuOptions { ordinal, ..GpuOptions::default() };
-            let stepper = GpuStepper::<T>::new(problem.clone(), state, addressing, options)?;
-            let report = stepper.report();
-            let (device, addressing) = (report.device.clone(), report.addressing);
-            let bytes_per_particle_step = report.bytes_per_particle_step;
-            Ok(Self { stepper: Box::new(stepper), device, n_threads: 1, addressing, bytes_per_particle_step })
+            let made = gpu_stepper(call.settings.precision, problem.clone(), state, addressing, options)?;
+            let (stepper, GpuReport { device, addressing, bytes_per_particle_step, .. }) = made;
+            Ok(Self { stepper, device, n_threads: 1, addressing, bytes_per_particle_step })
         };
         call.device.choose(observer, cpu, gpu)
     }

@@ -361,7 +361,7 @@ fn jobs_that_fit_nothing_are_refused() {
         (output.status.code(), text(&output.stderr))
     };
     let (code, said) = call(&["--jobs", "2"]);
-    assert!(code == Some(2) && said.contains("--study"), "{said}");
+    assert!(code == Some(1) && said.contains("--jobs is for studies"), "{said}");
     let (code, said) = call(&["--study", "study.toml", "--jobs", "3", "--device", "cpu,cpu"]);
     assert_eq!(code, Some(1));
     assert!(said.starts_with("error: --jobs asks for 3 cases at a time, but --device names 2 devices"), "{said}");

@@ -1,0 +1,117 @@
+//! Steppers as objects, in either precision. They are compiled with this crate and not again with each of its users.
+
+use std::sync::Arc;
+
+use pogo_formats::domains::SubDomainsView;
+
+use super::team::HaloMember;
+use super::{
+    CpuOptions, CpuStepper, ElementStepper, GpuError, GpuMember, GpuOptions, GpuReport, GpuStepper, PartMember,
+    Problem, StepperError,
+};
+use crate::dynamics::signals::Signals;
+use crate::dynamics::{Part, State};
+use crate::ranks::Ranks;
+use crate::simd::{Precision, Real};
+
+/// A stepper on the CPU, and the bytes that a step must move through memory at least, a node.
+///
+/// # Errors
+/// As for [`CpuStepper::new`].
+pub fn cpu_stepper(
+    precision: Precision,
+    problem: &Problem,
+    state: &State,
+    options: CpuOptions,
+) -> Result<(Box<dyn ElementStepper>, f64), StepperError> {
+    fn of<T: Real + 'static>(
+        problem: &Problem,
+        state: &State,
+        options: CpuOptions,
+    ) -> Result<(Box<dyn ElementStepper>, f64), StepperError> {
+        let stepper = CpuStepper::<T>::new(problem, state, options)?;
+        let bytes = stepper.bytes_per_node_step();
+        Ok((Box::new(stepper), bytes))
+    }
+    match precision {
+        Precision::F32 => of::<f32>(problem, state, options),
+        Precision::F64 => of::<f64>(problem, state, options),
+    }
+}
+
+/// A stepper on a device, and what it runs on.
+///
+/// # Errors
+/// As for [`GpuStepper::new`].
+pub fn gpu_stepper(
+    precision: Precision,
+    problem: &Problem,
+    state: &State,
+    signals: &Signals<'_>,
+    options: GpuOptions,
+) -> Result<(Box<dyn ElementStepper>, GpuReport), GpuError> {
+    fn of<T: Real + 'static>(stepper: GpuStepper<T>) -> (Box<dyn ElementStepper>, GpuReport) {
+        let report = stepper.report().clone();
+        (Box::new(stepper), report)
+    }
+    Ok(match precision {
+        Precision::F32 => of(GpuStepper::<f32>::new(problem, state, signals, options)?),
+        Precision::F64 => of(GpuStepper::<f64>::new(problem, state, signals, options)?),
+    })
+}
+
+impl PartMember {
+    /// The part of a rank that computes on cores, from the state of the whole model, and the bytes that a step must move
+    /// through memory at least, a node. Collective.
+    ///
+    /// # Errors
+    /// As for [`CpuStepper::of_part`].
+    pub fn on_cores(
+        precision: Precision,
+        problem: &Problem,
+        domains: &SubDomainsView,
+        ranks: &Arc<dyn Ranks>,
+        state: &State,
+        options: CpuOptions,
+    ) -> Result<(Self, f64), StepperError> {
+        let (part, d) = (Part::of(domains, ranks.rank()), problem.mesh.dimension);
+        let displacement = part.select(&state.displacement, d);
+        let own = State { displacement, increment: part.select(&state.increment, d), ..*state };
+        fn of<T: Real + 'static>(
+            (problem, domains, ranks): (&Problem, &SubDomainsView, &Arc<dyn Ranks>),
+            stepper: CpuStepper<T>,
+        ) -> (PartMember, f64) {
+            let bytes = stepper.bytes_per_node_step();
+            (PartMember::new(HaloMember::new(problem, domains, ranks, stepper)), bytes)
+        }
+        let of_rank = (problem, domains, ranks);
+        Ok(match precision {
+            Precision::F32 => of(of_rank, CpuStepper::<f32>::of_part(problem, part, &own, options)?),
+            Precision::F64 => of(of_rank, CpuStepper::<f64>::of_part(problem, part, &own, options)?),
+        })
+    }
+
+    /// The part of a rank that computes on a device, from the state of the whole model, and what it runs on. `domain` is
+    /// the sub-domain of each block. `plain`: the host waits for all devices after each pass, instead of blocks for their
+    /// neighbours. Collective.
+    ///
+    /// # Errors
+    /// As for [`GpuStepper::new`]; no connection between the devices.
+    pub fn on_device(
+        precision: Precision,
+        model: (&Problem, &SubDomainsView, &[u32]),
+        ranks: &Arc<dyn Ranks>,
+        state: &State,
+        signals: &Signals<'_>,
+        (options, plain): (GpuOptions, bool),
+    ) -> Result<(Self, GpuReport), GpuError> {
+        fn of<T: Real + 'static>(member: GpuMember<T>) -> (PartMember, GpuReport) {
+            let report = member.report().clone();
+            (PartMember::new(member), report)
+        }
+        Ok(match precision {
+            Precision::F32 => of(GpuMember::<f32>::new(model, ranks, state, signals, options, plain)?),
+            Precision::F64 => of(GpuMember::<f64>::new(model, ranks, state, signals, options, plain)?),
+        })
+    }
+}
