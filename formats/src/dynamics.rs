@@ -4,8 +4,10 @@
 #![allow(missing_docs)]
 
 pub(crate) mod check;
+mod interval;
 pub mod shots;
 
+pub use self::interval::OutputInterval;
 pub use self::shots::Shot;
 pub use crate::quantities::{ElementQuantity, FieldQuantity, NodalQuantity};
 use rkyv::{Archive, Deserialize, Serialize};
@@ -179,18 +181,7 @@ pub struct InitialVelocity {
     pub value: f64,
 }
 
-/// When results are written.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq)]
-pub enum OutputInterval {
-    /// Every so many increments.
-    Increments(u32),
-    /// Every so many seconds (the nearest increment).
-    Time(f64),
-    /// So many equal intervals over the run.
-    Count(u32),
-}
-
-/// Traces of nodes.
+/// Traces of nodes, or a weighted sum of these.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
 pub struct HistoryRequest {
     /// Name in the column headings: the set's, or the monitor point's.
@@ -198,7 +189,32 @@ pub struct HistoryRequest {
     pub nodes: Vec<u32>,
     /// Quantity and component (0, 1, 2).
     pub variables: Vec<(NodalQuantity, u8)>,
+    /// Empty: each node and variable has a trace. Else there is one trace, Σ weight × value over all nodes and variables: a
+    /// weight each, (n_nodes, n_variables), row-major. All variables are then components of one quantity.
+    pub weights: Vec<f64>,
     pub interval: OutputInterval,
+}
+
+impl HistoryRequest {
+    /// Number of traces.
+    pub fn n_traces(&self) -> usize {
+        if self.weights.is_empty() { self.nodes.len() * self.variables.len() } else { 1 }
+    }
+
+    /// Replaces node indices; a node without a new one goes, with its weights.
+    pub(crate) fn renumber(&mut self, new_index: impl Fn(u32) -> Option<u32>) {
+        let n_variables = self.variables.len().max(1);
+        if !self.weights.is_empty() {
+            let kept =
+                self.nodes.iter().zip(self.weights.chunks(n_variables)).filter(|(node, _)| new_index(**node).is_some());
+            self.weights = kept.flat_map(|(_, weights)| weights).copied().collect();
+        }
+        self.nodes.retain_mut(|node| {
+            let new = new_index(*node);
+            *node = new.unwrap_or_default();
+            new.is_some()
+        });
+    }
 }
 
 /// Traces of elements.

@@ -11,6 +11,18 @@ pub(crate) struct Limits<'a> {
     pub dimension: usize,
 }
 
+/// That weights belong to nodes and variables of one quantity.
+fn weights(history: &HistoryRequest) -> Check {
+    let HistoryRequest { set, nodes, variables, weights, .. } = history;
+    let (n_nodes, n_variables) = (nodes.len(), variables.len());
+    require(weights.is_empty() || n_nodes.checked_mul(n_variables) == Some(weights.len()), || {
+        format!("history `{set}`: {} weights for {n_nodes} nodes and {n_variables} variables", weights.len())
+    })?;
+    require(weights.iter().all(|weight| weight.is_finite()), || format!("history `{set}`: a weight is not finite"))?;
+    let one = variables.windows(2).all(|pair| pair[0].0 == pair[1].0);
+    require(weights.is_empty() || one, || format!("history `{set}`: a sum of different quantities"))
+}
+
 impl Limits<'_> {
     /// That an amplitude exists.
     pub(crate) fn amplitude(&self, name: &str, index: Option<u32>) -> Check {
@@ -54,6 +66,7 @@ impl Limits<'_> {
         for history in histories {
             all_below(&format!("history `{}`", history.set), &history.nodes, self.n_nodes)?;
             history.variables.iter().try_for_each(|&(_, component)| self.component(&history.set, component))?;
+            weights(history)?;
         }
         Ok(())
     }

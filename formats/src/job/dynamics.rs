@@ -1,7 +1,9 @@
 //! The tables that all runs over time share: amplitudes, sources, boundaries, initial velocities and monitors.
 
 use super::check::{each, exactly_one, named, unique};
-use super::{Amplitude, AmplitudeReference, Component, Components, JobError, Located, Tables, Variables, point, table};
+use super::{
+    Amplitude, AmplitudeReference, Component, Components, JobError, List, Located, Tables, Variables, point, table,
+};
 use crate::dynamics::{BoundaryKind, OutputInterval};
 use crate::words::{Choice, Word};
 
@@ -87,6 +89,9 @@ pub struct Monitor {
     /// `"U"`, `"V"`, `"A"`, `"RF"` for all components, or `"U2"` and the like; `["U"]` when absent.
     #[serde(default)]
     pub variables: Variables,
+    /// One trace instead of one a node: Σ weight × value. A number for all nodes or a list with one each; `variables` then
+    /// names one component, such as `"U2"`.
+    pub weights: Option<List<f64>>,
 }
 }
 
@@ -144,6 +149,7 @@ impl Dynamics {
                 Some(0 | 1 | 100_001..) => return Err("`points` must lie between 2 and 100000".to_owned()),
                 _ => {}
             }
+            monitor.check_weights()?;
             monitor.when().map(|_| ())
         })?;
         unique("amplitude", &self.amplitudes, |item| Some(&item.name))?;
@@ -221,6 +227,17 @@ impl Source {
 }
 
 impl Monitor {
+    fn check_weights(&self) -> Result<(), String> {
+        let Some(List(weights)) = &self.weights else { return Ok(()) };
+        if !weights.iter().all(|weight| weight.is_finite()) {
+            return Err("`weights` must be finite numbers".to_owned());
+        }
+        match self.variables.0.as_slice() {
+            [(_, Some(_))] => Ok(()),
+            _ => Err("`weights` goes with one component in `variables`, such as \"U2\"".to_owned()),
+        }
+    }
+
     /// When it is written; every increment by default.
     ///
     /// # Errors

@@ -75,13 +75,17 @@ macro_rules! table {
             /// # Errors
             /// A message when more than one key says when, or with an impossible value.
             pub fn timing(&self) -> Result<Option<$crate::dynamics::OutputInterval>, String> {
-                $crate::job::interval(self.every, self.interval, self.count)
+                $crate::job::interval(self.every, self.first, self.interval, self.count, self.steps.as_deref())
             }
         }
         table! { @[$($more),*] $meta $name {
             $($own)*
             /// Every so many increments.
             pub every: Option<u32>,
+            /// With `every`: the first output is after this many increments, and neither start nor end of the run is added.
+            pub first: Option<u32>,
+            /// After each of these numbers of increments, increasing.
+            pub steps: Option<Vec<u32>>,
             /// Every so many seconds.
             pub interval: Option<f64>,
             /// So many equal intervals over the run.
@@ -99,15 +103,28 @@ pub(crate) use table;
 
 pub(crate) fn interval(
     every: Option<u32>,
+    first: Option<u32>,
     interval: Option<f64>,
     count: Option<u32>,
+    steps: Option<&[u32]>,
 ) -> Result<Option<OutputInterval>, String> {
     positive("interval", interval)?;
     if every == Some(0) || count == Some(0) {
         return Err("`every` and `count` must be at least 1".to_owned());
     }
+    if first.is_some() && every.is_none() {
+        return Err("`first` goes with `every`".to_owned());
+    }
+    if steps.is_some_and(|steps| steps.is_empty() || !steps.is_sorted_by(|a, b| a < b)) {
+        return Err("`steps` must be a list of increasing numbers".to_owned());
+    }
+    let every = every.map(|every| match first {
+        Some(first) => OutputInterval::From { first, every },
+        None => OutputInterval::Increments(every),
+    });
     at_most_one([
-        ("every", every.map(OutputInterval::Increments)),
+        ("every", every),
+        ("steps", steps.map(|steps| OutputInterval::Steps(steps.to_vec()))),
         ("interval", interval.map(OutputInterval::Time)),
         ("count", count.map(OutputInterval::Count)),
     ])

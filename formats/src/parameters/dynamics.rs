@@ -48,6 +48,8 @@ impl<'a> Table<'a> {
             OutputInterval::Increments(n) => (f64::from(n), "increments"),
             OutputInterval::Time(time) => (time, "s"),
             OutputInterval::Count(n) => (f64::from(n), "intervals"),
+            OutputInterval::From { every, .. } => (f64::from(every), "increments"),
+            OutputInterval::Steps(ref steps) => (steps.len() as f64, "named increments"),
         };
         let set = move |text: &str| {
             *target = interval(text, target)?;
@@ -103,7 +105,9 @@ fn interval(text: &str, now: &OutputInterval) -> Result<OutputInterval, String> 
     let (value, unit) = match text.split_once(char::is_whitespace) {
         Some((value, unit)) => (value, unit.trim()),
         None => match now {
-            OutputInterval::Increments(_) => (text, "increments"),
+            OutputInterval::Increments(_) | OutputInterval::From { .. } | OutputInterval::Steps(_) => {
+                (text, "increments")
+            }
             OutputInterval::Time(_) => (text, "s"),
             OutputInterval::Count(_) => (text, "intervals"),
         },
@@ -115,7 +119,10 @@ fn interval(text: &str, now: &OutputInterval) -> Result<OutputInterval, String> 
     };
     match unit {
         "s" => Ok(OutputInterval::Time(value)),
-        "increments" | "increment" => Ok(OutputInterval::Increments(whole()?)),
+        "increments" | "increment" => Ok(match *now {
+            OutputInterval::From { first, .. } => OutputInterval::From { first, every: whole()? },
+            _ => OutputInterval::Increments(whole()?),
+        }),
         "intervals" | "interval" => Ok(OutputInterval::Count(whole()?)),
         _ => Err("must be in s, increments or intervals".into()),
     }

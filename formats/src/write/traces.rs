@@ -5,7 +5,7 @@
 //! `time-<n>` for the n-th; a column that is in an earlier group already has `@<n>` behind its name there.
 //!
 //! Columns are named `SET.LABEL.U1`, and `SET.INSTANCE.LABEL.U1` where the model has instances; those of elements
-//! `ELSET.LABEL.S11`. The traces stay in memory until the end: 8 bytes a value, so 40,000 rows of 50 columns are 16 MB.
+//! `ELSET.LABEL.S11`, and those of weighted sums `SET.U2` or `SET.U`. The traces stay in memory until the end: 8 bytes a value, so 40,000 rows of 50 columns are 16 MB.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -26,17 +26,30 @@ pub enum TraceQuantity {
     Element(ElementQuantity),
 }
 
-/// One trace: a component of a quantity.
-#[derive(Debug, Clone, PartialEq, Eq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+/// A part of a weighted sum: weight × component of a node.
+#[derive(Debug, Clone, Copy, PartialEq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
+#[allow(missing_docs)] // rkyv's derive writes undocumented twins
+pub struct TraceTerm {
+    /// Node index.
+    pub node: u32,
+    /// 0, 1 or 2.
+    pub component: u8,
+    pub weight: f64,
+}
+
+/// One trace: a component of a quantity, or a weighted sum of components of a nodal quantity.
+#[derive(Debug, Clone, PartialEq, rkyv::Archive, rkyv::Serialize, rkyv::Deserialize)]
 #[allow(missing_docs)] // rkyv's derive writes undocumented twins
 pub struct TraceColumn {
-    /// `SET.LABEL.U1` or `SET.INSTANCE.LABEL.U1`; unique in its group.
+    /// `SET.LABEL.U1` or `SET.INSTANCE.LABEL.U1`, of a sum `SET.U`; unique in its group.
     pub name: String,
-    /// Node or element index, in the mesh's order as the request has it.
+    /// Node or element index, in the mesh's order as the request has it; `u32::MAX` of a sum.
     pub index: u32,
     pub quantity: TraceQuantity,
-    /// 0, 1 or 2 of nodal quantities, 0 to 5 (11, 22, 33, 12, 13, 23) of tensors.
+    /// 0, 1 or 2 of nodal quantities, 0 to 5 (11, 22, 33, 12, 13, 23) of tensors; 0 of a sum.
     pub component: u8,
+    /// What is summed; empty for what is no sum.
+    pub sum: Vec<TraceTerm>,
 }
 
 /// Traces that are sampled at the same times.
@@ -110,24 +123,28 @@ impl Traces {
         nodes: NodeNames<'_>,
         elemental: &[ElementHistoryRequest],
         groups: &[GroupView<'_>],
-        sampling: impl Fn(OutputInterval) -> K,
+        sampling: impl Fn(&OutputInterval) -> K,
     ) -> (Self, Vec<K>) {
         let mut plan = Plan { groups: Vec::new(), names: Vec::new(), samplings: Vec::new() };
         for request in nodal {
-            let group = plan.group(sampling(request.interval));
+            let group = plan.group(sampling(&request.interval));
+            if !request.weights.is_empty() {
+                plan.add_sum(group, request, nodes.labels.len());
+                continue;
+            }
             for &node in &request.nodes {
                 let Some(&label) = nodes.labels.get(node as usize) else { continue };
                 let instance = nodes.instance.get(node as usize).copied().unwrap_or_default();
                 let stem = stem(&request.set, instance, label, nodes.instances);
                 for &(quantity, component) in &request.variables {
-                    plan.add(group, &stem, node, TraceQuantity::Nodal(quantity), component);
+                    plan.add(group, &stem, node, TraceQuantity::Nodal(quantity), component, Vec::new());
                 }
             }
         }
         let firsts: Vec<usize> =
             groups.iter().scan(0, |next, group| Some(std::mem::replace(next, *next + group.labels.len()))).collect();
         for request in elemental {
-            let group = plan.group(sampling(request.interval));
+            let group = plan.group(sampling(&request.interval));
             for &element in &request.elements {
                 let Some(kind) = firsts.partition_point(|&first| first <= element as usize).checked_sub(1) else {
                     continue;
@@ -137,7 +154,7 @@ impl Traces {
                 let instance = groups[kind].instance.get(at).copied().unwrap_or_default();
                 let stem = stem(&request.set, instance, label, nodes.instances);
                 for &(quantity, component) in &request.variables {
-                    plan.add(group, &stem, element, TraceQuantity::Element(quantity), component);
+                    plan.add(group, &stem, element, TraceQuantity::Element(quantity), component, Vec::new());
                 }
             }
         }
@@ -266,21 +283,54 @@ impl<K: PartialEq> Plan<K> {
     }
 
     /// Adds a column unless the same one is there; another node's or element's of that name gets a number behind it.
-    fn add(&mut self, group: usize, stem: &str, index: u32, quantity: TraceQuantity, component: u8) {
+    fn add(
+        &mut self,
+        group: usize,
+        stem: &str,
+        index: u32,
+        quantity: TraceQuantity,
+        component: u8,
+        sum: Vec<TraceTerm>,
+    ) {
         let (columns, names) = (&mut self.groups[group].columns, &mut self.names[group]);
-        let plain = format!("{stem}.{}", quantity.label(component));
+        let label = if sum.is_empty() { quantity.label(component) } else { label_of_sum(quantity, &sum) };
+        let plain = format!("{stem}.{label}");
         let mut name = plain.clone();
         let mut number = 1;
         while let Some(&known) = names.get(&name) {
-            if columns[known].index == index {
+            if columns[known].index == index && columns[known].sum == sum {
                 return;
             }
             number += 1;
             name = format!("{plain}#{number}");
         }
         names.insert(name.clone(), columns.len());
-        columns.push(TraceColumn { name, index, quantity, component });
+        columns.push(TraceColumn { name, index, quantity, component, sum });
     }
+
+    /// Adds the sum that a request with weights asks for, over nodes that are there.
+    fn add_sum(&mut self, group: usize, request: &HistoryRequest, n_nodes: usize) {
+        let pairs =
+            request.nodes.iter().flat_map(|&node| request.variables.iter().map(move |variable| (node, variable)));
+        let is_there = |(node, weight): &(u32, f64)| (*node as usize) < n_nodes && *weight != 0.0;
+        let terms = pairs.zip(&request.weights).filter(|((node, _), weight)| is_there(&(*node, **weight)));
+        let term = |((node, &(_, component)), &weight): ((u32, &(NodalQuantity, u8)), &f64)| TraceTerm {
+            node,
+            component,
+            weight,
+        };
+        let sum: Vec<TraceTerm> = terms.map(term).collect();
+        if let (Some(&(quantity, _)), false) = (request.variables.first(), sum.is_empty()) {
+            self.add(group, &printable(&request.set), u32::MAX, TraceQuantity::Nodal(quantity), 0, sum);
+        }
+    }
+}
+
+/// `U2` of a sum over one component, `U` of one over several.
+fn label_of_sum(quantity: TraceQuantity, sum: &[TraceTerm]) -> String {
+    let component = sum[0].component;
+    let one = sum.iter().all(|term| term.component == component);
+    if one { quantity.label(component) } else { quantity.symbol().to_owned() }
 }
 
 /// `SET.LABEL`, or `SET.INSTANCE.LABEL` in a named instance; a set that is named `INSTANCE.SET` because it is inside the
@@ -293,7 +343,11 @@ fn stem(set: &str, instance: u16, label: u32, instances: &[&str]) -> String {
         }
         _ => format!("{set}.{label}"),
     };
-    // The header is one line, whatever a quoted name contains.
+    printable(&stem)
+}
+
+/// The header is one line, whatever a quoted name contains.
+fn printable(stem: &str) -> String {
     stem.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

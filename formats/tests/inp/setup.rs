@@ -56,7 +56,10 @@ fn steps_loads_and_outputs() {
     use NodalQuantity as Q;
     assert_eq!(setup.histories[0].variables, [(Q::Displacement, 1), (Q::Velocity, 0), (Q::Velocity, 1)]);
     assert_eq!(setup.histories[0].interval, OutputInterval::Time(1e-7));
-    assert_eq!((setup.histories[1].set.as_str(), setup.histories[1].interval), ("ALL", OutputInterval::Increments(3)));
+    assert_eq!(
+        (setup.histories[1].set.as_str(), &setup.histories[1].interval),
+        ("ALL", &OutputInterval::Increments(3))
+    );
     assert_eq!(setup.fields.len(), 1);
     assert_eq!(setup.fields[0].quantities, [FieldQuantity::Displacement, FieldQuantity::Stress]);
 }
@@ -68,7 +71,7 @@ fn histories_of_elements_keep_their_set_variables_and_interval() {
     let (model, notes) = deck(&with(SQUARE, tail)).finish().unwrap();
     let histories = &model.setup.element_histories;
     assert_eq!(histories.len(), 1);
-    assert_eq!((histories[0].set.as_str(), histories[0].interval), ("PLATE", OutputInterval::Increments(2)));
+    assert_eq!((histories[0].set.as_str(), &histories[0].interval), ("PLATE", &OutputInterval::Increments(2)));
     assert_eq!(histories[0].elements, [0, 1]);
     use ElementQuantity::{Mises, Strain, Stress};
     // 2D: 11, 22, 33 and 12.

@@ -82,7 +82,7 @@ pub(super) fn assemble<'a>(
         clock,
         call.settings,
         rows(setup),
-        setup.fields.iter().map(|field| field.interval),
+        setup.fields.iter().map(|field| &field.interval),
     ))?;
     let dt = clock.time_increment;
     let mut signals = Signals::new(&setup.amplitudes, dt);
@@ -90,7 +90,7 @@ pub(super) fn assemble<'a>(
     let is_prescribed = |dof| actions.constraints.binary_search_by_key(&dof, |constraint| constraint.dof).is_ok();
     let dofs = super::dofs(mesh);
     let reaction_dofs = histories::reaction_dofs(&setup.histories, dofs, is_prescribed);
-    let sampling = |interval| schedule::steps(interval, clock);
+    let sampling = |interval: &_| schedule::steps(interval, clock);
     let (nodal, elemental) = (&setup.histories, &setup.element_histories);
     let (traces, steps) = Traces::plan(nodal, mesh.node_names(), elemental, &mesh.groups, sampling);
     let supported = (reaction_dofs, actions.forces.supported.as_slice());
@@ -101,10 +101,10 @@ pub(super) fn assemble<'a>(
 }
 
 /// Interval and number of columns of all traces that are asked for.
-fn rows(setup: &Setup) -> impl Iterator<Item = (pogo_formats::dynamics::OutputInterval, usize)> {
-    let nodal = setup.histories.iter().map(|asked| (asked.interval, asked.nodes.len() * asked.variables.len()));
+fn rows(setup: &Setup) -> impl Iterator<Item = (&pogo_formats::dynamics::OutputInterval, usize)> {
+    let nodal = setup.histories.iter().map(|asked| (&asked.interval, asked.n_traces()));
     let of_elements =
-        setup.element_histories.iter().map(|asked| (asked.interval, asked.elements.len() * asked.variables.len()));
+        setup.element_histories.iter().map(|asked| (&asked.interval, asked.elements.len() * asked.variables.len()));
     nodal.chain(of_elements)
 }
 

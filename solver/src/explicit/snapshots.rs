@@ -55,7 +55,7 @@ impl<'a> Fields<'a> {
     ) -> Result<Self, SolveError> {
         let mut plans: Vec<(Vec<FieldQuantity>, Vec<u64>)> = Vec::new();
         for request in requests {
-            let steps = schedule::steps(request.interval, model.clock);
+            let steps = schedule::steps(&request.interval, model.clock);
             match plans.iter_mut().find(|(_, known)| *known == steps) {
                 Some((quantities, _)) => quantities.extend(&request.quantities),
                 None => plans.push((request.quantities.clone(), steps)),

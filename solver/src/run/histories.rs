@@ -7,7 +7,7 @@
 //! ```
 
 use pogo_formats::dynamics::{HistoryRequest, NodalQuantity};
-use pogo_formats::write::traces::{TraceColumn, TraceQuantity, Traces};
+use pogo_formats::write::traces::{TraceColumn, TraceQuantity, TraceTerm, Traces};
 
 use super::conditions::Dofs;
 use crate::error::SolveError;
@@ -34,7 +34,7 @@ pub(crate) trait DerivedColumns {
     fn value(&mut self, column: usize, record: Record<'_>) -> f64;
 }
 
-/// How a column is found in a record.
+/// How a column, or a part of a sum, is found in a record.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Source {
     Displacement(usize),
@@ -42,6 +42,23 @@ enum Source {
     Acceleration(usize),
     Derived(usize),
     Zero,
+}
+
+/// What a column is made of.
+#[derive(Debug, Clone, PartialEq)]
+enum Sources {
+    One(Source),
+    /// Σ weight × value.
+    Sum(Vec<(f64, Source)>),
+}
+
+/// The columns of the parts of a sum, with their weights.
+fn parts(column: &TraceColumn) -> impl Iterator<Item = (f64, TraceColumn)> + '_ {
+    column.sum.iter().map(|&TraceTerm { node, component, weight }| {
+        let part =
+            TraceColumn { name: String::new(), index: node, quantity: column.quantity, component, sum: Vec::new() };
+        (weight, part)
+    })
 }
 
 /// The traces of a run and the plan that fills them.
@@ -53,7 +70,8 @@ pub(crate) struct Histories {
     steps: Vec<Vec<u64>>,
     /// Number of steps of each group that have been recorded.
     n_recorded: Vec<usize>,
-    sources: Vec<Vec<Source>>,
+    /// Of each group and column.
+    sources: Vec<Vec<Sources>>,
     /// Degrees of freedom that the kernels record, increasing.
     monitors: Vec<u64>,
     time_increment: f64,
@@ -95,7 +113,9 @@ impl Histories {
             if let TraceQuantity::Nodal(quantity) = column.quantity
                 && quantity != NodalQuantity::Reaction
             {
-                monitors.push(dofs.at(column.index, column.component));
+                let terms = column.sum.iter().map(|term| (term.node, term.component));
+                let own = column.sum.is_empty().then_some((column.index, column.component));
+                monitors.extend(terms.chain(own).map(|(node, component)| dofs.at(node, component)));
             }
         }
         monitors.sort_unstable();
@@ -111,7 +131,11 @@ impl Histories {
                 _ => derived.column(column).map_or(Source::Zero, Source::Derived),
             }
         };
-        let sources = traces.groups.iter().map(|group| group.columns.iter().map(&mut source).collect()).collect();
+        let mut sources = |column: &TraceColumn| match column.sum.is_empty() {
+            true => Sources::One(source(column)),
+            false => Sources::Sum(parts(column).map(|(weight, part)| (weight, source(&part))).collect()),
+        };
+        let sources = traces.groups.iter().map(|group| group.columns.iter().map(&mut sources).collect()).collect();
         let n_recorded = vec![0; steps.len()];
         Ok(Self { traces, steps, n_recorded, sources, monitors, time_increment, row: Vec::new() })
     }
@@ -168,13 +192,17 @@ impl Histories {
                 continue;
             }
             self.n_recorded[group] += 1;
-            self.row.clear();
-            self.row.extend(self.sources[group].iter().map(|source| match *source {
+            let mut value = |source: Source| match source {
                 Source::Displacement(index) => record.values[index][0],
                 Source::Velocity(index) => (record.values[index][1] + record.values[index][2]) / (2.0 * dt),
                 Source::Acceleration(index) => (record.values[index][2] - record.values[index][1]) / (dt * dt),
                 Source::Derived(column) => derived.value(column, record),
                 Source::Zero => 0.0,
+            };
+            self.row.clear();
+            self.row.extend(self.sources[group].iter().map(|sources| match sources {
+                Sources::One(source) => value(*source),
+                Sources::Sum(terms) => terms.iter().map(|&(weight, source)| weight * value(source)).sum(),
             }));
             self.traces.groups[group].push(record.step as f64 * dt, &self.row);
         }

@@ -59,7 +59,7 @@ impl<'a> Plan<'a> {
     pub fn new(call: &'a Call<'a>, clock: Clock, stable_increment: f64, identity: Identity, device: &str) -> Self {
         // A sample costs some three steps: under 2 % of a run of a thousand steps or more.
         let n_samples = call.settings.energy_samples.unwrap_or((clock.n_steps / 200).clamp(5, 100) as u32);
-        let energy_steps = schedule::steps(OutputInterval::Count(n_samples), clock);
+        let energy_steps = schedule::steps(&OutputInterval::Count(n_samples), clock);
         Self { call, clock, energy_steps, identity, stable_increment, device: device.into() }
     }
 
@@ -135,18 +135,19 @@ pub(crate) fn start<S: State, E: Archived>(
 
 /// Memory for what a run in time keeps to its end: rows of traces, each with its interval and its number of columns, and the
 /// steps of snapshots and energies.
-pub(crate) fn recorded(
+pub(crate) fn recorded<'a>(
     clock: Clock,
     settings: &Settings,
-    traces: impl Iterator<Item = (OutputInterval, usize)>,
-    snapshots: impl Iterator<Item = OutputInterval>,
+    traces: impl Iterator<Item = (&'a OutputInterval, usize)>,
+    snapshots: impl Iterator<Item = &'a OutputInterval>,
 ) -> Need {
     /// Bytes of an energy sample, with its step.
     const SAMPLE: f64 = 150.0;
-    let rows = |(interval, columns): (_, usize)| schedule::n_steps(interval, clock) * (16.0 + 8.0 * columns as f64);
+    let n_steps = |interval: &OutputInterval| interval.n_steps(clock.time_increment, clock.n_steps);
+    let rows = |(interval, columns): (_, usize)| n_steps(interval) * (16.0 + 8.0 * columns as f64);
     let mut need = Need::default();
     need.add("for traces: ask for fewer nodes or a longer interval", traces.map(rows).sum());
-    let steps = snapshots.map(|interval| 16.0 * schedule::n_steps(interval, clock)).sum();
+    let steps = snapshots.map(|interval| 16.0 * n_steps(interval)).sum();
     need.add("for the steps of snapshots: ask for fewer", steps);
     let samples = f64::from(settings.energy_samples.unwrap_or(0)).min(clock.n_steps as f64);
     need.add("for samples of the energy: ask for fewer", SAMPLE * samples);

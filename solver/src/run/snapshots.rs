@@ -58,7 +58,7 @@ impl<Q> Snapshots<Q> {
         if call.settings.plot {
             let mut steps = snapshots.steps();
             if steps.is_empty() {
-                steps = schedule::steps(DEFAULT_PICTURES, clock);
+                steps = schedule::steps(&DEFAULT_PICTURES, clock);
             }
             snapshots.pictures = Some(Pictures { steps, names: Vec::new() });
         }

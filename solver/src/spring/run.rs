@@ -193,8 +193,8 @@ fn assemble<'a>(
     let dt = clock.time_increment;
     run::check_stability(call, dt, stable, "the springs", "", observer)?;
 
-    let rows = setup.histories.iter().map(|asked| (asked.interval, asked.nodes.len() * asked.variables.len()));
-    let snapshots = setup.fields.iter().map(|field| field.interval);
+    let rows = setup.histories.iter().map(|asked| (&asked.interval, asked.n_traces()));
+    let snapshots = setup.fields.iter().map(|field| &field.interval);
     call.check_memory(run::recorded(clock, call.settings, rows, snapshots))?;
     let mut signals = Signals::new(&setup.amplitudes, dt);
     let Actions { forces, supported, constraints, gravity, initial_velocities } =
@@ -204,7 +204,7 @@ fn assemble<'a>(
     let dofs = assemble::dofs(mesh);
     let reaction_dofs = histories::reaction_dofs(&setup.histories, dofs, is_held);
     let mut columns = Columns::new(&problem, reaction_dofs, supported, signals.clone()).map_err(refuse)?;
-    let sampling = |interval| schedule::steps(interval, clock);
+    let sampling = |interval: &_| schedule::steps(interval, clock);
     let planned = Traces::plan(&setup.histories, mesh.particle_names(), &[], &[], sampling);
     let histories = Histories::plan(planned, dofs, dt, &mut columns)?;
 

@@ -39,7 +39,7 @@ impl<'a, 'o> Fields<'a, 'o> {
         title: &'a str,
     ) -> Result<Self, SolveError> {
         let content = |request: &SpringFields| Content { springs: request.springs, velocity: request.velocity };
-        let plans = requests.iter().map(|request| (content(request), schedule::steps(request.interval, clock)));
+        let plans = requests.iter().map(|request| (content(request), schedule::steps(&request.interval, clock)));
         let bounds = if call.settings.plot { bounds(mesh.coordinates) } else { [[0.0; 3]; 2] };
         Ok(Self {
             snapshots: Snapshots::plan(plans.collect(), clock, call, first_step)?,

@@ -176,7 +176,13 @@ pub fn fix(name: &str, nodes: Vec<u32>, component: u8) -> Boundary {
 }
 
 pub fn history(set: &str, nodes: Vec<u32>, variables: &[(NodalQuantity, u8)]) -> HistoryRequest {
-    HistoryRequest { set: set.into(), nodes, variables: variables.to_vec(), interval: OutputInterval::Increments(1) }
+    HistoryRequest {
+        set: set.into(),
+        nodes,
+        variables: variables.to_vec(),
+        weights: Vec::new(),
+        interval: OutputInterval::Increments(1),
+    }
 }
 
 /// U1, U2 (, U3).

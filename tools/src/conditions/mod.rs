@@ -226,11 +226,25 @@ impl Apply<'_> {
         let variables = variables(&monitor.variables, self.dimension())?;
         let set = name_or(&monitor.name, "MONITOR", index);
         let text = format!("monitor {set} replaces the deck's output");
-        let request = HistoryRequest { set, nodes, variables, interval: monitor.when()? };
+        let weights = weights(monitor, nodes.len())?;
+        let request = HistoryRequest { set, nodes, variables, weights, interval: monitor.when()? };
         if put(&mut self.conditions.histories, request, |history| &history.set) {
             self.remarks.note(&item.place, text);
         }
         Ok(())
+    }
+}
+
+/// The weights of a monitor's nodes: one each, or one for all.
+fn weights(monitor: &job::Monitor, n_nodes: usize) -> Message<Vec<f64>> {
+    match monitor.weights.as_ref().map(|list| list.0.as_slice()) {
+        None => Ok(Vec::new()),
+        Some(&[weight]) => Ok(vec![weight; n_nodes]),
+        Some(weights) if weights.len() == n_nodes => Ok(weights.to_vec()),
+        Some(weights) => {
+            let n = counted(n_nodes, "node");
+            Err(format!("{} in `weights` for {n}; give one each, or one for all", counted(weights.len(), "number")))
+        }
     }
 }
 
@@ -334,6 +348,7 @@ mod tests {
                 set: String::new(),
                 nodes: vec![0],
                 variables: vec![],
+                weights: Vec::new(),
                 interval: OutputInterval::Increments(1),
             }],
         };

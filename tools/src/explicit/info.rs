@@ -53,14 +53,14 @@ impl Inspect for Explicit {
         histories.extend(items(&setup.element_histories, |history| {
             let labels = history.variables.iter().map(|&(q, c)| TraceQuantity::Element(q).label(c));
             let labels = labels.collect::<Vec<_>>().join(" ");
-            let (n, interval) = (counted(history.elements.len(), "element"), words::interval(history.interval));
+            let (n, interval) = (counted(history.elements.len(), "element"), words::interval(&history.interval));
             (&history.set, format!("{labels} of {n}, {interval}"))
         }));
         page.items("histories", &histories);
         let fields = words::numbered(&setup.fields, |field| {
             let quantities = field.quantities.iter().map(|quantity| quantity.name().replace('_', " "));
             let quantities = quantities.collect::<Vec<_>>().join(", ");
-            format!("{quantities}, {}", words::interval(field.interval))
+            format!("{quantities}, {}", words::interval(&field.interval))
         });
         page.items("fields", &fields);
         page.items("shots", &items(&setup.shots, |shot| (&shot.name, shot_words(shot))));

@@ -154,7 +154,13 @@ pub(super) fn act(mut mesh: Mesh, materials: Vec<Material>, sections: Vec<Sectio
     for (name, node) in action.monitors {
         mesh.node_sets.push(NamedSet { name: name.to_owned(), members: vec![node] });
         let variables = (0..mesh.dimension as u8).map(|component| (NodalQuantity::Displacement, component)).collect();
-        histories.push(HistoryRequest { set: name.to_owned(), nodes: vec![node], variables, interval });
+        histories.push(HistoryRequest {
+            set: name.to_owned(),
+            nodes: vec![node],
+            variables,
+            weights: Vec::new(),
+            interval: interval.clone(),
+        });
     }
     mesh.node_sets.extend(action.node_sets);
     let loads = action.force.iter().enumerate().filter(|(_, force)| **force != 0.0).map(|(component, &force)| {

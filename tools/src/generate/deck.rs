@@ -161,11 +161,11 @@ fn step(model: &Model, out: &mut impl Write) -> Io {
         concentrated(model, load, out)?;
     }
     for field in &setup.fields {
-        writeln!(out, "*Output, field, {}", interval(field.interval))?;
+        writeln!(out, "*Output, field, {}", interval(&field.interval))?;
         writeln!(out, "*Node Output\nU")?;
     }
     for history in &setup.histories {
-        writeln!(out, "*Output, history, {}", interval(history.interval))?;
+        writeln!(out, "*Output, history, {}", interval(&history.interval))?;
         writeln!(out, "*Node Output, nset={}", history.set)?;
         let names = history.variables.iter().map(|&(q, c)| TraceQuantity::Nodal(q).label(c));
         writeln!(out, "{}", names.collect::<Vec<_>>().join(", "))?;
@@ -183,11 +183,14 @@ fn concentrated(model: &Model, load: &Load, out: &mut impl Write) -> Io {
     Ok(())
 }
 
-fn interval(interval: OutputInterval) -> String {
+fn interval(interval: &OutputInterval) -> String {
     match interval {
         OutputInterval::Increments(n) => format!("frequency={n}"),
-        OutputInterval::Time(seconds) => format!("time interval={}", real(seconds)),
+        OutputInterval::Time(seconds) => format!("time interval={}", real(*seconds)),
         OutputInterval::Count(n) => format!("number interval={n}"),
+        // No generated model has these, which a deck cannot say.
+        OutputInterval::From { every, .. } => format!("frequency={every}"),
+        OutputInterval::Steps(_) => "frequency=1".to_owned(),
     }
 }
 

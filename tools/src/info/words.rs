@@ -59,8 +59,9 @@ impl Dynamics<'_> {
         items(histories, |history| {
             let labels = history.variables.iter().map(|&(q, c)| TraceQuantity::Nodal(q).label(c));
             let labels = labels.collect::<Vec<_>>().join(" ");
-            let (n, interval) = (self.counted(history.nodes.len()), interval(history.interval));
-            (&history.set, format!("{labels} of {n}, {interval}"))
+            let (n, interval) = (self.counted(history.nodes.len()), interval(&history.interval));
+            let sum = if history.weights.is_empty() { "" } else { "weighted sum of " };
+            (&history.set, format!("{sum}{labels} of {n}, {interval}"))
         })
     }
 }
@@ -103,12 +104,24 @@ pub fn amplitude(amplitude: &Amplitude) -> String {
     words
 }
 
+/// `increment 7`, or `5 increments from 1 to 9`.
+fn counted_steps(steps: &[u32]) -> String {
+    match steps {
+        [] => "no increment".into(),
+        [only] => format!("increment {only}"),
+        [first, .., last] => format!("{} from {first} to {last}", counted(steps.len(), "increment")),
+    }
+}
+
 /// How often something is recorded.
-pub fn interval(interval: OutputInterval) -> String {
-    match interval {
+pub fn interval(interval: &OutputInterval) -> String {
+    match *interval {
         OutputInterval::Increments(1) => "every increment".into(),
         OutputInterval::Increments(n) => format!("every {n} increments"),
         OutputInterval::Time(seconds) => format!("every {} s", number(seconds)),
         OutputInterval::Count(n) => format!("in {}", counted(n as usize, "interval")),
+        OutputInterval::From { first, every: 1 } => format!("every increment from number {first} on"),
+        OutputInterval::From { first, every } => format!("every {every} increments from number {first} on"),
+        OutputInterval::Steps(ref steps) => format!("after {}", counted_steps(steps)),
     }
 }

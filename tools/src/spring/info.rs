@@ -65,7 +65,7 @@ impl Inspect for Spring {
         page.items("histories", &dynamics.histories(&setup.histories));
         let fields = words::numbered(&setup.fields, |field| {
             let what = if field.springs { "positions and springs" } else { "positions" };
-            format!("{what}, {}", words::interval(field.interval))
+            format!("{what}, {}", words::interval(&field.interval))
         });
         page.items("fields", &fields);
         let solver = solver_words(&setup);

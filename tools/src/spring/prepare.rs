@@ -249,7 +249,7 @@ impl Found {
         conditions.renumber(&solver_from_model);
         retain_particles(&mut conditions);
         let fields = deck.fields.iter().map(|request| SpringFields {
-            interval: request.interval,
+            interval: request.interval.clone(),
             springs: true,
             velocity: request.quantities.contains(&FieldQuantity::Velocity),
         });

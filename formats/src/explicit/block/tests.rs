@@ -122,6 +122,7 @@ fn model(nx: u32, ny: u32, capacity: u32, triangles: impl Fn(u32) -> bool) -> Co
             set: "tip".into(),
             nodes: vec![1],
             variables: vec![(NodalQuantity::Displacement, 1)],
+            weights: Vec::new(),
             interval: OutputInterval::Time(1e-7),
         }],
         fields: vec![FieldRequest { quantities: vec![FieldQuantity::Stress], interval: OutputInterval::Count(3) }],
@@ -309,8 +310,8 @@ fn what_is_no_block_file_is_named() {
     let mut bytes = fs::read(path).unwrap();
     bytes[12] += 1;
     let newer = at("newer.blk", &bytes);
-    assert!(newer.contains("a newer Pogo wrote this block file (format version 12, this program reads 11)"), "{newer}");
-    bytes[12] = 10;
+    assert!(newer.contains("a newer Pogo wrote this block file (format version 13, this program reads 12)"), "{newer}");
+    bytes[12] = 11;
     let older = at("older.blk", &bytes);
     assert!(older.contains("an older Pogo") && older.contains("with `pogo-block INPUT --job JOB.toml -o "), "{older}");
 }

@@ -233,7 +233,15 @@ fn renumber_nodes(deck: &mut Deck, map: &[u32], findings: &mut Findings) {
     };
     deck.boundaries.retain_mut(|b| keep(&b.name, &mut b.nodes));
     deck.initial_velocities.retain_mut(|v| keep(&v.name, &mut v.nodes));
-    deck.histories.retain_mut(|h| keep(&h.set, &mut h.nodes));
+    for history in &mut deck.histories {
+        history.renumber(|node| new_index(map, node));
+    }
+    deck.histories.retain(|history| {
+        if history.nodes.is_empty() {
+            unused.push(history.set.clone());
+        }
+        !history.nodes.is_empty()
+    });
     if !unused.is_empty() {
         let text = "conditions and histories left out, as none of their nodes belongs to an element";
         findings.warning(format!("{text}: {}", unused.join(", ")));

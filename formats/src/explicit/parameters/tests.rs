@@ -17,7 +17,8 @@ fn setup() -> Setup {
         mass_factor: 1.0,
     };
     let load = |name: &str, kind| Load { name: name.into(), kind, magnitude: 1.0, amplitude: Some(0) };
-    let history = |interval| HistoryRequest { set: "tip".into(), nodes: vec![], variables: vec![], interval };
+    let history =
+        |interval| HistoryRequest { set: "tip".into(), nodes: vec![], variables: vec![], weights: vec![], interval };
     let layer =
         |name: &str, profile| AbsorbingLayer { name: name.into(), elements: vec![], depth_fraction: vec![], profile };
     let direction = [1.0, 0.0, 0.0];

@@ -19,7 +19,7 @@ const MOST_TRACES: usize = 10_000;
 /// What stands in the traces' names where a history names no set.
 const WHOLE_MODEL: &str = "MODEL";
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, PartialEq)]
 enum Output {
     None,
     History(OutputInterval),
@@ -92,7 +92,7 @@ impl<'a> Requests<'a> {
 
     /// `*NODE OUTPUT` and `*ELEMENT OUTPUT`.
     fn output_of(&mut self, card: &Card, entity: Entity, log: &mut Log) {
-        match (self.current, entity) {
+        match (self.current.clone(), entity) {
             (Output::History(interval), _) => self.history(card, entity, interval, log),
             (Output::Field(at), _) => {
                 let (all, n_preselected) = match entity {
@@ -140,7 +140,7 @@ impl<'a> Requests<'a> {
                 };
                 let variables = self.variables(card, named, [&["U", "V", "A", "RF"], &["U", "V"]], log);
                 if let Some((set, nodes)) = self.set_of(card, entity, variables.len(), log) {
-                    self.deck.histories.push(HistoryRequest { set, nodes, variables, interval });
+                    self.deck.histories.push(HistoryRequest { set, nodes, variables, weights: Vec::new(), interval });
                 }
             }
             Entity::Element => {

@@ -56,6 +56,7 @@ fn setup() -> SpringSetup {
             set: "tip".into(),
             nodes: vec![1],
             variables: vec![(NodalQuantity::Displacement, 2)],
+            weights: Vec::new(),
             interval: OutputInterval::Increments(1),
         }],
         ..SpringSetup::default()

@@ -109,13 +109,14 @@ fn request(set: &str, nodes: &[u32], interval: OutputInterval) -> HistoryRequest
         set: set.to_owned(),
         nodes: nodes.to_vec(),
         variables: vec![(NodalQuantity::Displacement, 1), (NodalQuantity::Reaction, 0)],
+        weights: Vec::new(),
         interval,
     }
 }
 
 fn plan(nodal: &[HistoryRequest], elemental: &[ElementHistoryRequest], mesh: &Mesh) -> (Traces, Vec<OutputInterval>) {
     let view = mesh.view();
-    Traces::plan(nodal, view.node_names(), elemental, &view.groups, |interval| interval)
+    Traces::plan(nodal, view.node_names(), elemental, &view.groups, OutputInterval::clone)
 }
 
 fn names(group: &TraceGroup) -> Vec<&str> {
@@ -202,6 +203,36 @@ fn requests_with_the_same_sampling_share_a_file_and_repeated_columns_are_kept_on
 }
 
 #[test]
+fn weights_make_one_column_of_the_nodes_and_components_of_a_request() {
+    use NodalQuantity::{Displacement, Reaction};
+    let flat = mesh(&[""], &[0, 0, 0]);
+    let interval = OutputInterval::From { first: 3, every: 2 };
+    let sum = |nodes: &[u32], variables: &[(NodalQuantity, u8)], weights: &[f64]| HistoryRequest {
+        set: "PROBE".into(),
+        nodes: nodes.to_vec(),
+        variables: variables.to_vec(),
+        weights: weights.to_vec(),
+        interval: interval.clone(),
+    };
+    let requests = [
+        sum(&[0, 2], &[(Displacement, 0), (Displacement, 1)], &[0.5, 0.0, 0.0, 2.0]),
+        sum(&[1, 9], &[(Displacement, 1)], &[3.0, 4.0]),
+        sum(&[1], &[(Displacement, 1)], &[3.0]),
+        sum(&[1], &[(Displacement, 1)], &[5.0]),
+        sum(&[2], &[(Reaction, 0)], &[0.0]),
+    ];
+    let (traces, samplings) = plan(&requests, &[], &flat);
+    assert_eq!(samplings, [interval]);
+    assert_eq!(names(&traces.groups[0]), ["PROBE.U", "PROBE.U2", "PROBE.U2#2"]);
+    let terms: Vec<Vec<_>> = traces.groups[0]
+        .columns
+        .iter()
+        .map(|column| column.sum.iter().map(|term| (term.node, term.component, term.weight)).collect())
+        .collect();
+    assert_eq!(terms, [vec![(0, 0, 0.5), (2, 1, 2.0)], vec![(1, 1, 3.0)], vec![(1, 1, 5.0)]]);
+}
+
+#[test]
 fn two_nodes_of_one_name_are_told_apart() {
     let mut twice = mesh(&[""], &[0, 0]);
     twice.node_labels = vec![5, 5];
@@ -281,6 +312,7 @@ proptest! {
     ) {
         let columns: Vec<TraceColumn> = (0..n_columns)
             .map(|c| TraceColumn {
+                sum: Vec::new(),
                 name: format!("{}.{c}.U1", names[c]),
                 index: c as u32,
                 quantity: TraceQuantity::Nodal(NodalQuantity::Displacement),

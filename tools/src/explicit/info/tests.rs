@@ -95,6 +95,7 @@ fn small(folder: &std::path::Path) -> PathBuf {
             set: "tip".into(),
             nodes: vec![2, 5],
             variables: vec![(NodalQuantity::Displacement, 0), (NodalQuantity::Reaction, 1)],
+            weights: Vec::new(),
             interval: OutputInterval::Time(1e-7),
         }],
         fields: vec![FieldRequest {

@@ -5,6 +5,7 @@ use crate::write::traces::{TraceColumn, TraceGroup, TraceQuantity};
 fn traces(sets: &[&str], components: u8, n: usize) -> Traces {
     let columns = sets.iter().enumerate().flat_map(|(node, set)| {
         (0..components).map(move |component| TraceColumn {
+            sum: Vec::new(),
             name: format!("{set}.{}.U{}", 1000 + node, component + 1),
             index: node as u32,
             quantity: TraceQuantity::Nodal(NodalQuantity::Displacement),
