@@ -177,6 +177,9 @@ impl FieldSeries {
             Snapshots::VtkHdf(series) => return series.write(&path, step, time, grid),
             Snapshots::Vtu(snapshots) => snapshots,
         };
+        // The folder may have gone with the files of an earlier run.
+        let of_snapshots = self.folder.join(&self.name);
+        fs::create_dir_all(&of_snapshots).map_err(OutputError::io(&of_snapshots))?;
         vtu::write(&file, grid)?;
         snapshots.retain(|&(listed, _)| listed < step);
         snapshots.push((step, time));

@@ -1,8 +1,10 @@
 //! NumPy's `.npy` files.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+
+use zip::ZipWriter;
 
 use super::{OutputError, write_atomically};
 use crate::system::inputs;
@@ -24,11 +26,80 @@ pub(super) fn write_header(out: &mut impl Write, kind: &str, shape: &[usize]) ->
     out.write_all(header.as_bytes())
 }
 
+/// An `.npz` archive while it is written.
+pub(super) type Archive<'a> = ZipWriter<Patient<'a, &'a mut BufWriter<File>>>;
+
+/// Writes an archive of arrays through `fill`.
+///
+/// # Errors
+/// [`OutputError::Io`].
+pub(super) fn write_archive(
+    path: &Path,
+    fill: impl FnOnce(&mut Archive<'_>) -> io::Result<()>,
+) -> Result<(), OutputError> {
+    write_atomically(path, |out| {
+        let mut error = None;
+        let mut archive = ZipWriter::new(Patient { out, at: 0, error: &mut error });
+        let filled = fill(&mut archive);
+        let finished = archive.finish().map(drop).map_err(io::Error::from);
+        match error {
+            Some(error) => Err(error),
+            None => filled.and(finished),
+        }
+    })
+}
+
+/// Keeps the first error of a file, and takes what comes after it as if it were written: an archive cannot be given up.
+pub(super) struct Patient<'a, W> {
+    out: W,
+    /// Where the next byte would go.
+    at: u64,
+    error: &'a mut Option<io::Error>,
+}
+
+impl<W: Write> Write for Patient<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = match self.error {
+            Some(_) => Ok(bytes.len()),
+            None => self.out.write(bytes),
+        };
+        let n = written.unwrap_or_else(|error| {
+            *self.error = Some(error);
+            bytes.len()
+        });
+        self.at += n as u64;
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.error.is_none()
+            && let Err(error) = self.out.flush()
+        {
+            *self.error = Some(error);
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write + Seek> Seek for Patient<'_, W> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        if self.error.is_none() {
+            match self.out.seek(to) {
+                Ok(at) => self.at = at,
+                Err(error) => *self.error = Some(error),
+            }
+        } else if let SeekFrom::Start(at) = to {
+            self.at = at;
+        }
+        Ok(self.at)
+    }
+}
+
 /// Starts an entry of an archive, stored as it is as `numpy.savez` does; `bytes` is the size of its data.
 ///
 /// # Errors
 /// Those of the archive.
-pub(super) fn start_entry<W: Write + Seek>(out: &mut zip::ZipWriter<W>, key: &str, bytes: u64) -> io::Result<()> {
+pub(super) fn start_entry<W: Write + Seek>(out: &mut ZipWriter<W>, key: &str, bytes: u64) -> io::Result<()> {
     let options = zip::write::SimpleFileOptions::default()
         .compression_method(zip::CompressionMethod::Stored)
         // Entries over 4 GiB need the 64-bit extension.
@@ -183,6 +254,42 @@ pub fn read_rows(path: &Path, n: usize) -> Result<Vec<f64>, OutputError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Takes so many bytes and no more.
+    struct Full(usize);
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.checked_sub(bytes.len()).ok_or_else(|| io::Error::from(io::ErrorKind::StorageFull))?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Seek for Full {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            let SeekFrom::Start(at) = to else { return Ok(0) };
+            Ok(at)
+        }
+    }
+
+    /// Wherever the disk is full, also where the archive's list of entries is written.
+    #[test]
+    fn an_archive_on_a_full_disk_keeps_its_error() {
+        let mut n_failed = 0;
+        for room in (0..600).step_by(20) {
+            let mut error = None;
+            let mut archive = ZipWriter::new(Patient { out: Full(room), at: 0, error: &mut error });
+            start_entry(&mut archive, "a", 16).unwrap();
+            archive.write_all(&[0; 16]).unwrap();
+            archive.finish().unwrap();
+            n_failed += usize::from(error.is_some_and(|error| error.kind() == io::ErrorKind::StorageFull));
+        }
+        assert!(n_failed > 5 && n_failed < 30, "{n_failed}");
+    }
 
     #[test]
     fn rows_come_back_and_foreign_files_are_refused() {

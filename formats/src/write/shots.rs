@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 
 use zip::{ZipArchive, ZipWriter};
 
-use super::npy::{start_entry, write_header};
-use super::{OutputError, write_atomically};
+use super::OutputError;
+use super::npy::{start_entry, write_archive, write_header};
 
 /// Bytes of a number.
 const NUMBER: u64 = 8;
@@ -51,13 +51,11 @@ pub fn write_npz(path: &Path, shots: &[(String, Option<PathBuf>)]) -> Result<boo
             return Err(OutputError::shape(file, format!("other traces than {}", model.display())));
         }
     }
-    write_atomically(path, |out| {
-        let mut archive = ZipWriter::new(out);
-        write_names(&mut archive, "shots", shots.iter().map(|(name, _)| name.as_str()))?;
+    write_archive(path, |archive| {
+        write_names(archive, "shots", shots.iter().map(|(name, _)| name.as_str()))?;
         for group in &groups {
-            write_group(&mut archive, group, shots, model)?;
+            write_group(archive, group, shots, model)?;
         }
-        archive.finish()?;
         Ok(())
     })?;
     Ok(!groups.is_empty())

@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::npy::write_archive;
 use super::{OutputError, write_atomically};
 use crate::dynamics::{ElementHistoryRequest, HistoryRequest, OutputInterval};
 use crate::mesh::{GroupView, NodeNames};
@@ -189,21 +190,19 @@ impl Traces {
             group.check(path)?;
         }
         let mut keys: HashSet<String> = HashSet::new();
-        write_atomically(path, |out| {
-            let mut archive = zip::ZipWriter::new(out);
+        write_archive(path, |archive| {
             for (index, group) in self.groups.iter().enumerate() {
                 let time = if index == 0 { "time".to_owned() } else { format!("time-{}", index + 1) };
-                write_npy(&mut archive, &time, group.times.len(), group.times.iter().copied())?;
+                write_npy(archive, &time, group.times.len(), group.times.iter().copied())?;
                 keys.insert(time);
                 for (column, TraceColumn { name, .. }) in group.columns.iter().enumerate() {
                     let mut key = name.clone();
                     while !keys.insert(key.clone()) {
                         key = format!("{key}@{}", index + 1);
                     }
-                    write_npy(&mut archive, &key, group.times.len(), group.column(column))?;
+                    write_npy(archive, &key, group.times.len(), group.column(column))?;
                 }
             }
-            archive.finish()?;
             Ok(())
         })
     }

@@ -159,6 +159,19 @@ fn a_series_resumes_after_a_checkpoint_and_a_new_run_starts_clean() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
+/// The next run removes what a killed one has left when it starts, with its folder.
+#[test]
+fn a_series_whose_folder_goes_before_the_first_snapshot_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let mesh = mesh(2);
+    let view = mesh.view();
+    let written = FieldMesh::new(&view, &[]).unwrap();
+    let mut series = FieldSeries::create(folder.path(), "fields", FieldFormat::Vtu, 1).unwrap();
+    fs::remove_dir(folder.path().join("fields")).unwrap();
+    series.write(0, 0.0, &written.grid(0.0, &[]).unwrap()).unwrap();
+    assert!(folder.path().join("fields/000000000.vtu").exists());
+}
+
 fn rows(file: &hdf5_pure::File, name: &str) -> (Vec<u64>, Vec<u8>) {
     let dataset = file.dataset(&format!("VTKHDF/{name}")).unwrap();
     (dataset.shape().unwrap(), dataset.read_raw().unwrap())
