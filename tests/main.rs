@@ -6,6 +6,7 @@ mod eikonal;
 mod guided_waves;
 mod independent;
 mod plane_waves;
+mod pogo_files;
 mod real_decks;
 mod references;
 mod spring;

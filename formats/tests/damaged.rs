@@ -15,6 +15,8 @@ mod image_input;
 mod job_input;
 #[path = "../../tests/fuzz/fuzz_targets/mesh_input.rs"]
 mod mesh_input;
+#[path = "../../tests/fuzz/fuzz_targets/pogo_input.rs"]
+mod pogo_input;
 
 /// Counts the memory that is in use, and the most that was.
 struct Counted;
@@ -174,6 +176,15 @@ fn damaged_meshes_are_read_or_refused() {
         if let Err(error) = pogo_formats::read::mesh::read(&path, &[]) {
             assert!(!error.to_string().is_empty());
         }
+    });
+}
+
+#[test]
+fn damaged_pogo_files_are_read_or_refused() {
+    let files = corpus("pogo");
+    assert!(files.iter().all(|(_, bytes)| pogo_input::read(bytes)));
+    replay(&files, 400, |bytes| {
+        pogo_input::read(bytes);
     });
 }
 

@@ -4,6 +4,7 @@
 
 pub mod arrays;
 mod available;
+pub mod pogo;
 mod refused;
 
 pub use available::{python, shared, skip, workspace};

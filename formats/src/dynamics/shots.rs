@@ -44,7 +44,7 @@ pub struct Sources<'a> {
 }
 
 /// Whether an item is, or belongs to, the source of this name.
-fn belongs(item: &str, source: &str) -> bool {
+pub(crate) fn belongs(item: &str, source: &str) -> bool {
     item.strip_prefix(source).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 

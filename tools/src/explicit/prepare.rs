@@ -11,7 +11,7 @@ use pogo_formats::explicit::{AbsorbingProfile, Model};
 use pogo_formats::job::JobFile as _;
 use pogo_formats::mesh::Mesh;
 use pogo_formats::physics::write_block;
-use pogo_formats::read::deck::{self, DeckError, DeckReport, Note, SetCount};
+use pogo_formats::read::deck::{self, DeckError, DeckReport, Note, ReadOptions, SetCount};
 use pogo_formats::words::{counted, grouped};
 
 use super::arrange::{ArrangeOptions, arrange_blocks};
@@ -20,7 +20,7 @@ use super::{apply_job, remap_setup};
 use crate::cli::word;
 use crate::listing::Listing;
 use crate::partition::{PartitionOptions, Partitioner, partition};
-use crate::prepare::options::{BlockOptions, DeckOptions};
+use crate::prepare::options::{BlockOptions, DeckOptions, PogoFileOptions};
 use crate::prepare::{InputKind, Made, Prepare, PrepareError, Remarks, Request, Work, nothing_recorded};
 
 /// Most boundary conditions without effect that are named.
@@ -41,6 +41,8 @@ pub struct ExplicitOptions {
     pub paper_limits: bool,
     #[command(flatten)]
     pub deck: DeckOptions,
+    #[command(flatten)]
+    pub pogo: PogoFileOptions,
 }
 
 impl ExplicitOptions {
@@ -61,6 +63,7 @@ impl Prepare for Explicit {
             vec![format!("--partition {}", word(&options.partition)), format!("--block-nodes {}", options.capacity())];
         text.extend(options.paper_limits.then(|| "--paper-limits".to_owned()));
         text.extend(options.deck.command_line());
+        text.extend(options.pogo.command_line());
         text
     }
 
@@ -72,6 +75,7 @@ impl Prepare for Explicit {
         work.stage("read");
         let job = if request.jobs.is_empty() { None } else { Some(ExplicitJob::read(&request.jobs)?) };
         let read_options = apply_job::read_options(job.as_ref(), options.deck.ignore.clone());
+        let read_options = ReadOptions { pogo: options.pogo.reader(), ..read_options };
         let makes_sections = job.as_ref().is_some_and(|job| !(job.sections.is_empty() && job.materials.is_empty()));
         let deck = deck::read(&request.input, &read_options);
         let mut deck = deck.map_err(|error| error.with_missing(&read_options, makes_sections))?;
@@ -233,6 +237,10 @@ fn describe(report: &DeckReport, mesh: Option<&Mesh>, contents: &mut Listing) {
         (name, procedure) => format!("{name} ({procedure})"),
     });
     line("steps", or_none(steps));
+    for (name, value) in &report.details {
+        let value: String = value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        line(name, value);
+    }
 }
 
 fn set_names(sets: &[SetCount]) -> String {

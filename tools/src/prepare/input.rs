@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use pogo_formats::block::Source;
+use pogo_formats::read::deck::pogo::is_pogo;
 use pogo_formats::read::mesh::is_mesh_file;
 use pogo_formats::system::inputs;
 
@@ -12,7 +13,7 @@ use super::PrepareError;
 /// Kind of an input file. It decides the physics where no job says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputKind {
-    /// Abaqus deck.
+    /// Abaqus deck, or a model file of P. Huthwaite's Pogo.
     Deck,
     /// VTK, Gmsh or openCARP mesh.
     Mesh,
@@ -39,16 +40,22 @@ impl InputKind {
     }
 }
 
-/// Whether an input is a deck: its name ends with `.inp`, or it is text that begins with a keyword or a comment. A stream can
-/// only be a deck: all other inputs are read more than once.
+/// Whether an input is a deck: its name ends with `.inp` or `.pogo-inp`, it is text that begins with a keyword or a comment, or
+/// it begins as P. Huthwaite's Pogo writes models. A stream can only be a deck: all other inputs are read more than once.
 pub fn is_deck(path: &Path) -> bool {
-    if inputs::is_stream(path) || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("inp")) {
+    let has_name = |extension: &std::ffi::OsStr| {
+        ["inp", "pogo-inp"].into_iter().any(|known| extension.eq_ignore_ascii_case(known))
+    };
+    if inputs::is_stream(path) || path.extension().is_some_and(has_name) {
         return true;
     }
     let mut start = Vec::new();
     // Only regular files are opened: reading a pipe would take bytes from it.
     if !path.is_file() || inputs::open(path).and_then(|file| file.take(512).read_to_end(&mut start)).is_err() {
         return false;
+    }
+    if is_pogo(&start) {
+        return true;
     }
     let begins = start.trim_ascii_start();
     begins.first() == Some(&b'*')
@@ -110,6 +117,8 @@ mod tests {
             ("MESH.INP", Some(&b"whatever"[..]), true),
             ("mesh.txt", Some(b"\n** exported\n*NODE\n"), true),
             ("mesh", Some(b"*Heading\n"), true),
+            ("missing.pogo-inp", None, true),
+            ("model", Some(b"%pogo-inp1.07\0\0"), true),
             ("bone.raw", Some(b"*\x07*\x00"), false),
             ("bone.raw", Some(b"*A\x00\x00"), false),
             ("bone.nrrd", Some(b"NRRD0004\n"), false),

@@ -1,6 +1,7 @@
 //! Options of `pogo-block` that several kinds of physics take.
 
 use clap::{Args, ValueEnum};
+use pogo_formats::read::deck::pogo::{PogoOptions, ShearOrder};
 
 use crate::cli::word;
 
@@ -18,6 +19,61 @@ impl DeckOptions {
     /// The options as on a command line.
     pub fn command_line(&self) -> impl Iterator<Item = String> {
         self.ignore.iter().map(|keyword| format!("--ignore {keyword}"))
+    }
+}
+
+/// Options for what a .pogo-inp file leaves open.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct PogoFileOptions {
+    /// Order of the shear constants in materials of types 1 to 3 of a .pogo-inp file.
+    #[arg(long, value_enum, default_value = "abaqus", value_name = "ORDER")]
+    pub pogo_shear_order: ShearWord,
+    /// Number of the first node in ties of a .pogo-inp file [default: that with which tied nodes coincide].
+    #[arg(long, value_name = "0|1", value_parser = clap::value_parser!(u8).range(0..=1))]
+    pub pogo_tie_base: Option<u8>,
+    /// Meaning of the orientations of anisotropic materials in a .pogo-inp file; it is not public, so they are refused without
+    /// this option.
+    #[arg(long, value_enum, value_name = "MEANING")]
+    pub pogo_orientations: Option<OrientationWord>,
+}
+
+/// Order of the shear constants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ShearWord {
+    /// 12, 13, 23
+    #[default]
+    Abaqus,
+    /// 23, 13, 12, as BristolFE writes them
+    Voigt,
+}
+
+/// What orientations mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OrientationWord {
+    /// The values of *ORIENTATION: vectors a and b, perhaps an axis and an angle in degrees
+    Abaqus,
+}
+
+impl PogoFileOptions {
+    /// The options as on a command line, as far as they are not the defaults.
+    pub fn command_line(&self) -> impl Iterator<Item = String> {
+        let order = (self.pogo_shear_order != ShearWord::default())
+            .then(|| format!("--pogo-shear-order {}", word(&self.pogo_shear_order)));
+        let base = self.pogo_tie_base.map(|base| format!("--pogo-tie-base {base}"));
+        let orientations = self.pogo_orientations.map(|meaning| format!("--pogo-orientations {}", word(&meaning)));
+        [order, base, orientations].into_iter().flatten()
+    }
+
+    /// As the reader takes them.
+    pub fn reader(&self) -> PogoOptions {
+        PogoOptions {
+            shear_order: match self.pogo_shear_order {
+                ShearWord::Abaqus => ShearOrder::Abaqus,
+                ShearWord::Voigt => ShearOrder::Voigt,
+            },
+            tie_base: self.pogo_tie_base,
+            abaqus_orientations: self.pogo_orientations.is_some(),
+        }
     }
 }
 

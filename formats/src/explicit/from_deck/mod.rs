@@ -7,6 +7,7 @@ mod units;
 use self::missing::{complete, incomplete, nothing_to_compute, report_others, without_section};
 use self::shape::{distortion, orient};
 use super::{ExplicitSettings, Lumping, Material, Model, Setup};
+use crate::dynamics::shots::belongs;
 use crate::dynamics::{Increment, LoadKind};
 use crate::mesh::{ElementGroup, ElementKind, Mesh};
 use crate::read::deck::regroup::{DROPPED, new_index, regroup, remap, renumber_elements, repeats, retain_where};
@@ -63,6 +64,7 @@ impl Deck {
         if self.step.is_none() && self.require_step {
             findings.error(missing::NO_STEP);
         }
+        refuse_copies(&self, &mut findings);
         units::check(&self, &materials, &mut findings);
         for problem in findings.problems.iter_mut().chain(&mut findings.notes).filter(|p| p.file.is_empty()) {
             problem.file = self.report.files.first().cloned().unwrap_or_default();
@@ -80,7 +82,7 @@ impl Deck {
             loads: self.loads,
             boundaries: self.boundaries,
             initial_velocities: self.initial_velocities,
-            shots: Vec::new(),
+            shots: self.shots,
             absorbing_layers: Vec::new(),
             histories: self.histories,
             element_histories: self.element_histories,
@@ -88,6 +90,17 @@ impl Deck {
             explicit: ExplicitSettings { time, increment, lumping: Lumping::RowSum },
         };
         Ok((Model { mesh: self.mesh, setup }, findings.notes))
+    }
+}
+
+/// No stepper copies displacements yet.
+fn refuse_copies(deck: &Deck, findings: &mut Findings) {
+    if !deck.copied.to.is_empty() {
+        let nodes = counted(deck.copied.to.len(), "node");
+        findings.error(format!(
+            "periodic sides (mpi: u of {nodes} is copied from others after each increment) are not computed; --ignore MPI leaves \
+             them out"
+        ));
     }
 }
 
@@ -189,11 +202,28 @@ fn keep_nodes(mesh: &mut Mesh, findings: &mut Findings) -> Option<Vec<u32>> {
     Some(map)
 }
 
+fn renumber_copies(deck: &mut Deck, map: &[u32]) {
+    let copied = std::mem::take(&mut deck.copied);
+    let pairs = copied.from.iter().zip(&copied.to);
+    let pairs = pairs.filter_map(|(&from, &to)| Some((new_index(map, from)?, new_index(map, to)?)));
+    (deck.copied.from, deck.copied.to) = pairs.unzip();
+}
+
+/// A shot loses the sources that have no node left.
+fn keep_sources_of_shots(deck: &mut Deck) {
+    let (loads, boundaries) = (&deck.loads, &deck.boundaries);
+    let names = || loads.iter().map(|load| &load.name).chain(boundaries.iter().map(|boundary| &boundary.name));
+    for shot in &mut deck.shots {
+        shot.sources.retain(|source| names().any(|item| belongs(item, &source.name)));
+    }
+}
+
 fn renumber_nodes(deck: &mut Deck, map: &[u32], findings: &mut Findings) {
     for set in &mut deck.mesh.node_sets {
         remap(&mut set.members, map);
     }
     deck.mesh.node_sets.retain(|set| !set.members.is_empty());
+    renumber_copies(deck, map);
     for load in &mut deck.loads {
         match &mut load.kind {
             LoadKind::Concentrated { nodes, weights, .. } => {
@@ -242,6 +272,7 @@ fn renumber_nodes(deck: &mut Deck, map: &[u32], findings: &mut Findings) {
         }
         !history.nodes.is_empty()
     });
+    keep_sources_of_shots(deck);
     if !unused.is_empty() {
         let text = "conditions and histories left out, as none of their nodes belongs to an element";
         findings.warning(format!("{text}: {}", unused.join(", ")));

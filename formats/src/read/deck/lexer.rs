@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::numbers::real;
+use super::pogo::is_pogo;
 use crate::system::inputs;
 use crate::system::maps::Map;
 
@@ -43,6 +44,9 @@ impl Source {
         };
         let source = Self::new(path, bytes);
         let start = source.bytes();
+        if is_pogo(start) {
+            return Ok(source);
+        }
         if start[..start.len().min(4096)].contains(&0) {
             let text = "it is not plain text (binary data, or UTF-16: save it as UTF-8)";
             return Err(std::io::Error::other(text));

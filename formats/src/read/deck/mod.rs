@@ -1,4 +1,4 @@
-//! Abaqus decks.
+//! Abaqus decks, and the model files of P. Huthwaite's Pogo ([`pogo`]), which become decks.
 //!
 //! [`read`] takes everything that a deck says. A [`Deck`] may be a bare mesh: elements without a section carry
 //! [`NO_SECTION`], materials may lack a density or a stiffness ([`DeckMaterial`]), and there may be no step. A job adds what
@@ -26,6 +26,7 @@ mod numbers;
 mod parameters;
 mod parser;
 mod part;
+pub mod pogo;
 mod raw;
 mod read;
 pub(crate) mod regroup;
@@ -44,8 +45,9 @@ pub(crate) use read::flatten;
 pub use report::{DeckError, DeckReport, ElementCount, KeywordCount, KeywordUse, Note, SetCount, StepReport};
 pub(crate) use sections::Other;
 
+use self::pogo::PogoOptions;
 use crate::dynamics::{
-    Amplitude, Boundary, ElementHistoryRequest, FieldRequest, HistoryRequest, Increment, InitialVelocity, Load,
+    Amplitude, Boundary, ElementHistoryRequest, FieldRequest, HistoryRequest, Increment, InitialVelocity, Load, Shot,
 };
 use crate::material::{Elasticity, Section};
 use crate::mesh::Mesh;
@@ -74,6 +76,8 @@ pub struct ReadOptions {
     /// Two-node elements (trusses, beams, springs, dashpots, connectors) and point masses are wanted, in [`Deck::lines`], and
     /// not refused; shells and membranes of three or four nodes are read as CPS3 and CPS4, with three coordinates.
     pub lines: bool,
+    /// What files of P. Huthwaite's Pogo leave open.
+    pub pogo: PogoOptions,
 }
 
 /// A material as far as the deck describes it.
@@ -103,6 +107,15 @@ pub struct Step {
     pub increment: Increment,
 }
 
+/// Displacements that are copied after each increment: u of `to[k]` becomes that of `from[k]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub struct CopiedDisplacements {
+    pub from: Vec<u32>,
+    /// Each once.
+    pub to: Vec<u32>,
+}
+
 /// What a deck says; perhaps only a mesh.
 #[derive(Debug, Clone, Default)]
 pub struct Deck {
@@ -125,6 +138,10 @@ pub struct Deck {
     pub boundaries: Vec<Boundary>,
     /// Velocities at t = 0.
     pub initial_velocities: Vec<InitialVelocity>,
+    /// Runs with some of the loads and boundary conditions.
+    pub shots: Vec<Shot>,
+    /// Periodic sides of files of P. Huthwaite's Pogo.
+    pub copied: CopiedDisplacements,
     /// Traces of nodes.
     pub histories: Vec<HistoryRequest>,
     /// Traces of elements.
@@ -163,7 +180,7 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Deck, DeckError> {
     if source.bytes().is_empty() {
         return Err(DeckError::new(&source.name, "the file is empty"));
     }
-    read::read_source(source, options, true)
+    if pogo::is_pogo(source.bytes()) { pogo::read(&source, options) } else { read::read_source(source, options, true) }
 }
 
 /// Reads a deck that is already in memory; `name` is for messages. It cannot include files.
@@ -171,7 +188,8 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Deck, DeckError> {
 /// # Errors
 /// As [`read`].
 pub fn read_bytes(name: &Path, bytes: &[u8], options: &ReadOptions) -> Result<Deck, DeckError> {
-    read::read_source(lexer::Source::from_bytes(name, bytes), options, false)
+    let source = lexer::Source::from_bytes(name, bytes);
+    if pogo::is_pogo(bytes) { pogo::read(&source, options) } else { read::read_source(source, options, false) }
 }
 
 impl Deck {

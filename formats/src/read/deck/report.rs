@@ -158,6 +158,9 @@ pub struct DeckReport {
     pub steps: Vec<StepReport>,
     /// Keywords, in the order of first appearance.
     pub keywords: Vec<KeywordCount>,
+    /// What else the file says of itself: name of the run, notes, metadata.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<(String, String)>,
 }
 
 impl DeckReport {

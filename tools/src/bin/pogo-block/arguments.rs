@@ -17,6 +17,7 @@ use pogo_tools::{ROOMS, cli, room};
 #[command(name = "pogo-block", version = VERSION, after_help = "Examples:
   pogo-block weld.inp                        -> weld.blk
   pogo-block mesh.inp --job job.toml         a bare mesh; the job adds material, source and time
+  pogo-block model.pogo-inp                  a model of P. Huthwaite's Pogo -> model.blk
   pogo-block mesh.inp --job job.toml --job finer.toml   the second job changes the first
   pogo-block crash.inp --ignore CONTACT --ignore PLASTIC
   pogo-block weld.inp --check                counts and problems, nothing written
@@ -34,7 +35,7 @@ Manual page: pogo-block --man | man -l -
 Shell completions: pogo-block --completions bash (elvish, fish, powershell, zsh)
 Exit codes: 0 done, 1 a deck, job or file cannot be used, 2 wrong command line.")]
 pub struct Cli {
-    /// Abaqus deck (.inp); voxel stack: TIFF, a folder of TIFF, BMP or PNG slices, npy, NRRD, MetaImage, NIfTI, AIM, ISQ, raw …;
+    /// Abaqus deck (.inp); model of P. Huthwaite's Pogo (.pogo-inp); voxel stack: TIFF, a folder of TIFF, BMP or PNG slices, npy, NRRD, MetaImage, NIfTI, AIM, ISQ, raw …;
     /// or mesh of triangles or tetrahedra: VTK (.vtu, .vtk), Gmsh (.msh), openCARP (.elem with .pts and .lon, or the name that
     /// these begin with).
     #[arg(value_name = "INPUT")]

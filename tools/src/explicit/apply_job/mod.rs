@@ -32,6 +32,7 @@ pub fn read_options(job: Option<&ExplicitJob>, ignore: Vec<String>) -> ReadOptio
             .map_or_else(Vec::new, |job| job.materials.iter().map(|material| material.value.name.clone()).collect()),
         mesh_only: false,
         lines: false,
+        pogo: Default::default(),
     }
 }
 
