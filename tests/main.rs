@@ -7,6 +7,7 @@ mod guided_waves;
 mod independent;
 mod plane_waves;
 mod pogo_files;
+mod pogo_results;
 mod real_decks;
 mod references;
 mod spring;

@@ -19,6 +19,8 @@ pub(crate) struct Call<'a> {
     pub config: &'a Config,
     /// Name of the case in a study.
     pub case: Option<String>,
+    /// Number of its shot, from 0, where the model has shots.
+    pub shot: Option<usize>,
     /// `NAME=VALUE` in force, in order.
     pub overrides: Vec<String>,
     pub settings: &'a Settings,

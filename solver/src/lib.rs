@@ -172,7 +172,8 @@ fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) 
     let (overrides, settings, folder) = (config.overrides.clone(), &settings, &folder);
     let team = Team::new(processes, P::n_parts(device.choices()));
     let need = P::need(&file, settings);
-    let call = Call { config, case: None, overrides, settings, folder, block_file, interrupts, device, team, need };
+    let (case, shot) = (None, None);
+    let call = Call { config, case, shot, overrides, settings, folder, block_file, interrupts, device, team, need };
     run_one(&file, &setup, &call, observer).map(Outcome::Run)
 }
 
@@ -208,10 +209,11 @@ fn solve_cases<P: Solve>(
         let (settings, setup, folder, device, team) = Team::new(processes, 1).agree(prepared())?;
         let assigned = case.assignments.iter().map(|(name, value)| format!("{name}={value}"));
         let overrides = config.overrides.iter().cloned().chain(assigned).collect();
-        let (case, block_file, settings, folder) = (Some(case.name.clone()), block_file.clone(), &settings, &folder);
+        let (case, shot) = (Some(case.name.clone()), case.shot);
+        let (block_file, settings, folder) = (block_file.clone(), &settings, &folder);
         let interrupts = &lane.interrupts;
         let need = P::need(file, settings);
-        let call = Call { config, case, overrides, settings, folder, block_file, interrupts, device, team, need };
+        let call = Call { config, case, shot, overrides, settings, folder, block_file, interrupts, device, team, need };
         run_one(file, &setup, &call, observer)
     })?;
     if !shots.is_empty() && team.leads() {

@@ -6,10 +6,12 @@
 //! | file | what | module |
 //! |---|---|---|
 //! | `traces.csv`, `traces-<n>.csv`, `traces.npz` | nodal quantities over time | [`traces`] |
+//! | `traces.mat` | the same for MATLAB | [`matlab`] |
 //! | `fields.pvd`, `fields/<step>.vtu`, or `fields.vtkhdf` | snapshots for ParaView | [`fields`] |
 //! | `arrival.vtu` or `.vtkhdf` | arrays of numbers on triangles or tetrahedra | [`simplices`] |
 //! | `fields.vti` or `.vtkhdf` | arrays of numbers on voxels | [`image_data`] |
 //! | (how these are written) | | [`vtu`], [`vtkhdf`] (on `hdf5`), of a [`grid`] |
+//! | `*.pogo-hist`, `*.pogo-field` | traces and fields for P. Huthwaite's Pogo and its MATLAB tools | [`pogo`] |
 //! | `*.svg`, `*.png` | pictures | [`plot`], on a [`raster`] canvas |
 //! | `summary.json` | the run, for scripts | [`summary`] |
 //! | checkpoint | the state, to continue from | [`checkpoint`] |
@@ -21,8 +23,10 @@ pub mod grid;
 mod hdf5;
 pub mod image_data;
 mod journal;
+pub mod matlab;
 pub mod npy;
 pub mod plot;
+pub mod pogo;
 pub mod raster;
 pub mod shots;
 pub mod simplices;

@@ -209,7 +209,7 @@ impl Traces {
 }
 
 impl TraceGroup {
-    fn check(&self, path: &Path) -> Result<(), OutputError> {
+    pub(super) fn check(&self, path: &Path) -> Result<(), OutputError> {
         let (rows, columns) = (self.times.len(), self.columns.len());
         if rows.checked_mul(columns) == Some(self.values.len()) {
             return Ok(());

@@ -18,7 +18,9 @@ use pogo_kernels::device::{DeviceError, n_devices};
 use pogo_kernels::ranks::Ranks;
 
 pub(crate) use parse::lumping_name;
-use parse::{Expected, parse_checkpoint_interval, parse_devices, parse_increment, parse_lumping, parse_seconds};
+use parse::{
+    Expected, parse_base_name, parse_checkpoint_interval, parse_devices, parse_increment, parse_lumping, parse_seconds,
+};
 pub use pogo_kernels::simd::Precision;
 
 /// A setting that means nothing.
@@ -160,12 +162,19 @@ pub struct Settings {
     /// Draws traces and snapshots
     #[arg(long)]
     pub plot: bool,
+    /// Writes the traces as traces.mat, too, for MATLAB and GNU Octave
+    #[arg(long)]
+    pub mat: bool,
     /// Writes no field snapshots
     #[arg(long = "no-fields", action = ArgAction::SetFalse)]
     pub fields: bool,
     /// Kind of files for fields: vtu (.vti for voxels), or vtkhdf, one HDF5 file
     #[arg(long, default_value = "vtu", value_name = "KIND", hide_possible_values = true, value_parser = field_format())]
     pub field_format: FieldFormat,
+    /// Writes NAME.pogo-hist and NAME.pogo-field, too, which the MATLAB tools of P. Huthwaite's Pogo read [default name: the
+    /// block file's]
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, value_parser = parse_base_name)]
+    pub pogo_files: Option<Option<String>>,
     /// Writes checkpoints: 60, 60s, 10m or 1h of wall-clock time, or 5000steps
     #[arg(long = "checkpoint-interval", value_name = "INTERVAL", value_parser = parse_checkpoint_interval)]
     pub checkpoint: Option<CheckpointInterval>,
@@ -196,6 +205,8 @@ impl Default for Settings {
             fields: true,
             field_format: FieldFormat::default(),
             plot: false,
+            mat: false,
+            pogo_files: None,
             checkpoint: None,
             addressing: AddressingChoice::default(),
             follow_work: true,

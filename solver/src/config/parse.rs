@@ -35,6 +35,18 @@ pub const fn lumping_name(lumping: Lumping) -> &'static str {
     }
 }
 
+/// A name that files begin with.
+///
+/// # Errors
+/// Anything that is no name of a file in the folder of the results.
+pub fn parse_base_name(text: &str) -> Result<String, Expected> {
+    match text {
+        "" | "." | ".." => Err(Expected("a name for files in the folder of the results")),
+        _ if text.contains('/') => Err(Expected("a name without folders; the folder of the results is that of -o")),
+        _ => Ok(text.to_owned()),
+    }
+}
+
 /// A positive, finite number of seconds.
 ///
 /// # Errors

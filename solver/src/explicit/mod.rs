@@ -11,6 +11,7 @@ mod faces;
 mod loads;
 mod matter;
 mod model;
+mod pogo_files;
 mod resolution;
 mod run;
 mod snapshots;

@@ -9,6 +9,7 @@ use std::path::Path;
 use pogo_formats::explicit::Setup;
 use pogo_formats::explicit::energy::{EnergyRow, write_csv};
 use pogo_formats::write::checkpoint::Checkpoint;
+use pogo_formats::write::traces::Traces;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::dynamics::{SignalTable, State};
@@ -16,6 +17,7 @@ use pogo_kernels::explicit::{ElementStepper, EnergySums};
 
 use super::columns::Columns;
 use super::matter::Matter;
+use super::pogo_files::PogoHistories;
 use super::resolution::coarse_signals;
 use super::snapshots::Frame;
 use crate::error::SolveError;
@@ -36,6 +38,8 @@ pub(super) struct Model<'a> {
     pub clock: Clock,
     /// Energy at t = 0, J; none before it has been sampled.
     pub initial_energy: Option<f64>,
+    /// What `--pogo-files` writes of the traces.
+    pub pogo: PogoHistories,
 }
 
 impl checkpoint::State for State {
@@ -128,13 +132,23 @@ impl Reported for Model<'_> {
         (what, "check the model's loads and amplitudes, or use --precision f64 if the run was in f32")
     }
 
-    fn write(&self, energies: &[EnergyRow], folder: &Path, comments: &[String]) -> Result<Vec<String>, SolveError> {
+    fn write(
+        &self,
+        energies: &[EnergyRow],
+        traces: &Traces,
+        folder: &Path,
+        comments: &[String],
+    ) -> Result<Vec<String>, SolveError> {
         write_csv(&folder.join("energy.csv"), energies, comments)?;
-        Ok(vec!["energy.csv".into()])
+        let mut files = self.pogo.write(folder, traces)?;
+        files.push("energy.csv".into());
+        Ok(files)
     }
 
     fn warnings(&self, _: &Finished) -> Vec<String> {
-        coarse_signals(self.setup, self.clock.time_increment)
+        let mut warnings = coarse_signals(self.setup, self.clock.time_increment);
+        warnings.extend_from_slice(&self.pogo.warnings);
+        warnings
     }
 }
 

@@ -15,6 +15,7 @@ use pogo_kernels::explicit::elements::StableIncrement;
 use super::assemble::{self, Actions, Assembled};
 use super::matter::Matter;
 use super::model::Model;
+use super::pogo_files::PogoHistories;
 use super::snapshots::{self, Fields};
 use super::stepper::{self, Engine};
 use crate::RunSummary;
@@ -45,6 +46,7 @@ pub(super) fn run(
         timed("assemble", || assemble::assemble(mesh, setup, call))?;
     let problem = problem(file, &matter, &actions, clock, histories.monitors());
     let stable = timed("stable increment", || check_stability(&problem, bound, call, observer))?;
+    let pogo = PogoHistories::plan(mesh, setup, call, clock, &histories)?;
     let identity = identity(mesh, setup, call, clock);
     let set_up = timings::stage("set up");
     let (state, energies) = run::start(call, &identity, &mut histories, || {
@@ -76,7 +78,8 @@ pub(super) fn run(
     });
     let Engine { stepper, bytes_per_node_step, n_threads, .. } = engine;
     let initial_energy = energies.first().map(|row: &EnergyRow| row.initial);
-    let model = Model { stepper, columns, setup, matter: &matter, dimension: mesh.dimension, clock, initial_energy };
+    let model =
+        Model { stepper, columns, setup, matter: &matter, dimension: mesh.dimension, clock, initial_energy, pogo };
     let mut time_loop = TimeLoop { model, signals, histories, energies, plan };
     let finished = run::run(&mut time_loop, &mut fields, &setup.title, observer)?;
     let energy = FinalEnergy::from(time_loop.energies.last().copied().unwrap_or_default());

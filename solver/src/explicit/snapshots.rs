@@ -18,6 +18,7 @@ use pogo_kernels::explicit::elements::{ElementFields, element_fields};
 
 use super::assemble::Actions;
 use super::matter::Matter;
+use super::pogo_files::PogoFields;
 use crate::call::Call;
 use crate::error::SolveError;
 use crate::run::schedule::{self, Clock};
@@ -39,6 +40,8 @@ pub(super) struct Fields<'a> {
     snapshots: Snapshots<Vec<FieldQuantity>>,
     /// None where no field is written.
     mesh: Option<FieldMesh<'a>>,
+    /// What `--pogo-files` writes.
+    pogo: Option<PogoFields<'a>>,
     model: Model<'a>,
     signals: Signals<'a>,
 }
@@ -66,7 +69,8 @@ impl<'a> Fields<'a> {
             quantities.dedup();
         }
         let mesh = if plans.is_empty() { None } else { Some(FieldMesh::new(model.mesh, order)?) };
-        Ok(Self { snapshots: Snapshots::plan(plans, model.clock, call, first_step)?, mesh, model, signals })
+        let pogo = PogoFields::plan(model.mesh, &plans, order, (call, model.clock), first_step)?;
+        Ok(Self { snapshots: Snapshots::plan(plans, model.clock, call, first_step)?, mesh, pogo, model, signals })
     }
 
     fn draw(&mut self, state: &State) -> Result<(), SolveError> {
@@ -96,12 +100,17 @@ impl FrameWriter for Fields<'_> {
     }
 
     fn files(&self) -> Vec<String> {
-        self.snapshots.files()
+        let mut files = self.snapshots.files();
+        files.extend(self.pogo.as_ref().and_then(PogoFields::name));
+        files
     }
 
     fn write(&mut self, (state, internal_force): Frame) -> Result<(), SolveError> {
         if self.snapshots.wants_picture(state.step) {
             self.draw(&state)?;
+        }
+        if let Some(pogo) = &mut self.pogo {
+            pogo.write(&state)?;
         }
         let Some(mesh) = &self.mesh else { return Ok(()) };
         let Model { matter, clock, .. } = self.model;

@@ -6,7 +6,10 @@
 //! V_n = (Δu_n + Δu_{n+1}) / 2Δt        A_n = (Δu_{n+1} − Δu_n) / Δt²
 //! ```
 
+use std::path::Path;
+
 use pogo_formats::dynamics::{HistoryRequest, NodalQuantity};
+use pogo_formats::write::matlab;
 use pogo_formats::write::traces::{TraceColumn, TraceQuantity, TraceTerm, Traces};
 
 use super::conditions::Dofs;
@@ -143,6 +146,17 @@ impl Histories {
     /// Degrees of freedom that the kernels record.
     pub fn monitors(&self) -> &[u64] {
         &self.monitors
+    }
+
+    /// Steps of each group, increasing.
+    pub fn steps(&self) -> &[Vec<u64>] {
+        &self.steps
+    }
+
+    /// Whether a MAT-file can hold all rows.
+    pub fn check_mat(&self, path: &Path) -> Result<(), SolveError> {
+        let sizes = self.steps.iter().zip(&self.traces.groups).map(|(steps, group)| (steps.len(), group.columns.len()));
+        Ok(sizes.into_iter().try_for_each(|(rows, columns)| matlab::check_size(path, rows, columns))?)
     }
 
     /// Continues the rows of an earlier part of the run that stopped before `step`. None if they do not fit this plan.

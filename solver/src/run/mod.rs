@@ -24,6 +24,7 @@ use pogo_formats::dynamics::{Increment, OutputInterval};
 use pogo_formats::system::memory::Need;
 use pogo_formats::timings::{self, timed};
 use pogo_formats::words::counted;
+use pogo_formats::write::matlab;
 use pogo_formats::write::plot;
 use pogo_formats::write::summary::Status;
 use pogo_formats::write::traces::Traces;
@@ -41,6 +42,9 @@ use crate::config::Settings;
 use crate::error::{Kept, SolveError};
 use crate::folder::ResultFolder;
 use crate::observe::{Observer, Outlook};
+
+/// Name of the file that `--mat` writes.
+const MAT: &str = "traces.mat";
 
 /// What does not change while a run is stepped.
 pub(crate) struct Plan<'a> {
@@ -159,7 +163,13 @@ pub(crate) trait Reported: Stepped {
     /// How a run shows that it diverged, with these energies last, and what to do if the increment is not the cause.
     fn explain(&self, divergence: Divergence, last: &Self::Energy) -> (String, &'static str);
     /// Writes `energy.csv` and the files that only this physics has; returns their names.
-    fn write(&self, energies: &[Self::Energy], folder: &Path, comments: &[String]) -> Result<Vec<String>, SolveError>;
+    fn write(
+        &self,
+        energies: &[Self::Energy],
+        traces: &Traces,
+        folder: &Path,
+        comments: &[String],
+    ) -> Result<Vec<String>, SolveError>;
     /// What the user should know although the run came to its end.
     fn warnings(&self, _report: &Finished) -> Vec<String> {
         Vec::new()
@@ -211,6 +221,8 @@ pub(crate) fn run<M: Reported>(
     let is_checkpoint = |name: &str| [checkpoint::FILE_NAME, checkpoint::DIVERGED_FILE_NAME].contains(&name);
     let results = ResultFolder::take(call.folder, |old| call.is_resumed() || is_checkpoint(old));
     let first_step = time_loop.model.step();
+    let mat = call.settings.mat.then(|| call.folder.join(MAT));
+    mat.iter().try_for_each(|path| time_loop.histories.check_mat(path))?;
     let report = match timed("time loop", || time_loop.run(frames, observer)) {
         Err(SolveError::Device(source)) => return Err(lost(source, time_loop)),
         report => report?,
@@ -230,7 +242,11 @@ pub(crate) fn run<M: Reported>(
     let _writing = timings::stage("write results");
     let comments = call.provenance(title);
     let mut files = histories.traces.write(call.folder, &comments)?;
-    files.extend(model.write(energies, call.folder, &comments)?);
+    if let Some(path) = mat {
+        matlab::write_traces(&path, &histories.traces)?;
+        files.push(MAT.into());
+    }
+    files.extend(model.write(energies, &histories.traces, call.folder, &comments)?);
     files.extend(frames.files());
     let seconds = report.seconds;
     let mut finished =

@@ -7,6 +7,7 @@ use pogo_formats::spring::SpringSetup;
 use pogo_formats::spring::results::{SpringEnergy, write_spring_energy, write_spring_events};
 use pogo_formats::write::checkpoint::Checkpoint;
 use pogo_formats::write::summary::Status;
+use pogo_formats::write::traces::Traces;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::spring::{Cause, Change, SpringStepper, Springs, State};
@@ -176,7 +177,13 @@ impl Reported for Model<'_> {
         (what.into(), advice)
     }
 
-    fn write(&self, energies: &[SpringEnergy], folder: &Path, comments: &[String]) -> Result<Vec<String>, SolveError> {
+    fn write(
+        &self,
+        energies: &[SpringEnergy],
+        _: &Traces,
+        folder: &Path,
+        comments: &[String],
+    ) -> Result<Vec<String>, SolveError> {
         write_spring_energy(&folder.join("energy.csv"), energies, self.knows_work, comments)?;
         let dt = self.clock.time_increment;
         let events = self.changes.iter().map(|change| report::event(change, self.mesh, self.setup, dt));

@@ -17,6 +17,7 @@ Examples:
   pogo-solve weld.blk --checkpoint-interval 10m --restart   go on from there
   pogo-solve bone.blk --set load.strain=-0.02 --plot        a voxel model
   pogo-solve tissue.blk --precision f32 --plot              masses and springs, cut while they move
+  pogo-solve weld.blk --pogo-files --mat                    files for the MATLAB tools of P. Huthwaite's Pogo, and traces.mat
   pogo-solve heart.blk --plot                               arrival times of a wave
   pogo-solve heart.blk --field-format vtkhdf                fields as one HDF5 file for ParaView, Python, MATLAB
   pogo-solve heart.blk --starts sites.csv                   thousands of start sites on one mapped mesh
@@ -26,7 +27,8 @@ What --set knows: pogo-info weld.blk --parameters
 Output folder: traces.csv and traces.npz, energy.csv, summary.json, fields where the model asks for them. Voxel statics:
 summary.json, residual.csv, nodes.npy and displacement.npy, fields.vti. Springs: broken.csv, too. Arrival times: arrival.npy,
 arrival.vtu, activation.csv, paths.csv, summary.json. With --field-format vtkhdf, fields.vtkhdf takes the place of fields.pvd
-and fields.vti, arrival.vtkhdf that of arrival.vtu.
+and fields.vti, arrival.vtkhdf that of arrival.vtu. With --pogo-files, NAME.pogo-hist and NAME.pogo-field, too; with --mat,
+traces.mat.
 
 Manual page: pogo-solve --man | man -l -
 Shell completions: pogo-solve --completions bash (elvish, fish, powershell, zsh)

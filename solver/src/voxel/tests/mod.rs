@@ -63,6 +63,7 @@ fn solve_from(
     let call = Call {
         config: &config,
         case: None,
+        shot: None,
         overrides: Vec::new(),
         settings: &config.settings,
         folder: &RunFolder::take(folder).map_err(|error| error.to_string())?,
