@@ -3,6 +3,7 @@
 // rkyv's derive writes undocumented twins of enum variants with named fields.
 #![allow(missing_docs)]
 
+mod amplitude;
 pub(crate) mod check;
 mod interval;
 pub mod shots;

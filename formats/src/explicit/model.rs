@@ -32,6 +32,22 @@ pub enum AbsorbingProfile {
     },
 }
 
+impl AbsorbingProfile {
+    /// (α, E′/E) at a depth fraction X: the damping rate in 1/s that is added, and the factor on the stiffness.
+    pub fn at(&self, depth: f64) -> (f64, f64) {
+        match *self {
+            Self::Damping { d_max, exponent } => (d_max * depth.max(0.0).powf(exponent), 1.0),
+            Self::StiffnessReduction { frequency, wave_speed, thickness } => {
+                let omega = std::f64::consts::TAU * frequency;
+                let k0 = omega / wave_speed;
+                let a = -(0.01f64.ln()) / (k0 * thickness);
+                let cube = depth.powi(3);
+                (omega * cube, (-a * cube * k0 * depth * thickness).exp())
+            }
+        }
+    }
+}
+
 /// A region that absorbs waves.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
 pub struct AbsorbingLayer {
@@ -114,4 +130,19 @@ impl Setup {
 pub struct Model {
     pub mesh: Mesh,
     pub setup: Setup,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_follow_their_laws() {
+        let (alpha, factor) = AbsorbingProfile::Damping { d_max: 8.0, exponent: 3.0 }.at(0.5);
+        assert_eq!((alpha, factor), (1.0, 1.0));
+        let law = AbsorbingProfile::StiffnessReduction { frequency: 2.0, wave_speed: 7.0, thickness: 3.0 };
+        let (alpha, factor) = law.at(1.0);
+        assert!((alpha - 2.0 * std::f64::consts::TAU).abs() < 1e-12 && (factor - 0.01).abs() < 1e-14);
+        assert_eq!(law.at(0.0), (0.0, 1.0));
+    }
 }

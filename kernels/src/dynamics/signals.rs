@@ -3,65 +3,8 @@
 //! A prescribed velocity or acceleration is turned into the displacement that gives it under central differences, so
 //! that the kernels only ever see displacements. On a device gpu/signals.cuh does the same.
 
-use std::f64::consts::TAU;
-
 use super::SignalTable;
-use pogo_formats::dynamics::{Amplitude, AmplitudeShape, Window};
-
-/// a(t) of an amplitude: `scale` × shape(t − `delay`).
-pub fn amplitude_at(amplitude: &Amplitude, time: f64) -> f64 {
-    amplitude.scale * shape_at(&amplitude.shape, time - amplitude.delay)
-}
-
-fn shape_at(shape: &AmplitudeShape, t: f64) -> f64 {
-    match shape {
-        AmplitudeShape::Tabular { times, values } => interpolate(times, values, t, |xi| xi),
-        AmplitudeShape::SmoothStep { times, values } => {
-            interpolate(times, values, t, |xi| xi * xi * xi * (10.0 + xi * (6.0 * xi - 15.0)))
-        }
-        AmplitudeShape::Periodic { omega, start, constant, terms } => {
-            if t < *start {
-                return *constant;
-            }
-            let phase = omega * (t - start);
-            terms.iter().zip(1u32..).fold(*constant, |sum, (&[a, b], n)| {
-                let (sine, cosine) = (f64::from(n) * phase).sin_cos();
-                sum + a * cosine + b * sine
-            })
-        }
-        AmplitudeShape::ToneBurst { window, frequency, cycles } => {
-            let length = cycles / frequency;
-            if !(0.0..=length).contains(&t) {
-                return 0.0;
-            }
-            let window = match window {
-                Window::Hann => 0.5 * (1.0 - (TAU * t / length).cos()),
-                Window::Gaussian => (-0.5 * (6.0 * (t / length - 0.5)).powi(2)).exp(),
-                Window::Rectangular => 1.0,
-            };
-            window * (TAU * frequency * t).sin()
-        }
-        AmplitudeShape::Ricker { frequency, peak_time } => {
-            let x = (0.5 * TAU * frequency * (t - peak_time)).powi(2);
-            (1.0 - 2.0 * x) * (-x).exp()
-        }
-        AmplitudeShape::GaussianPulse { rate, peak_time } => (-rate * (t - peak_time).powi(2)).exp(),
-    }
-}
-
-/// Value at `t` of the curve through the points, constant outside; `ease` maps the fraction of an interval to the
-/// fraction of the step. At a repeated time the later value holds.
-fn interpolate(times: &[f64], values: &[f64], t: f64, ease: impl Fn(f64) -> f64) -> f64 {
-    let next = times.partition_point(|&time| time <= t);
-    match (next.checked_sub(1), values.get(next)) {
-        (None, first) => first.copied().unwrap_or(0.0),
-        (Some(last), None) => values.get(last).copied().unwrap_or(0.0),
-        (Some(before), Some(&b)) => {
-            let (t0, t1, a) = (times[before], times[next], values[before]);
-            a + (b - a) * ease((t - t0) / (t1 - t0))
-        }
-    }
-}
+use pogo_formats::dynamics::Amplitude;
 
 /// What one column of the signal table holds at t_n. Amplitudes by index into `Setup::amplitudes`; none is a(t) = 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -131,7 +74,7 @@ impl<'a> Signals<'a> {
     }
 
     fn amplitude(&self, amplitude: Option<u32>, time: f64) -> f64 {
-        amplitude.map_or(1.0, |index| amplitude_at(&self.amplitudes[index as usize], time))
+        amplitude.map_or(1.0, |index| self.amplitudes[index as usize].at(time))
     }
 
     fn rewind(&mut self) {
@@ -193,62 +136,12 @@ impl<'a> Signals<'a> {
 
 #[cfg(test)]
 mod tests {
+    use pogo_formats::dynamics::AmplitudeShape;
+
     use super::*;
 
     fn amplitude(shape: AmplitudeShape) -> Amplitude {
         Amplitude { name: "A".into(), shape, scale: 1.0, delay: 0.0, absolute: false }
-    }
-
-    #[test]
-    fn tables_are_linear_inside_and_constant_outside() {
-        let mut table =
-            amplitude(AmplitudeShape::Tabular { times: vec![1.0, 2.0, 2.0, 3.0], values: vec![5.0, 7.0, 0.0, 1.0] });
-        for (t, a) in [(0.0, 5.0), (1.0, 5.0), (1.5, 6.0), (2.0, 0.0), (2.25, 0.25), (3.0, 1.0), (9.0, 1.0)] {
-            assert_eq!(amplitude_at(&table, t), a, "at {t}");
-        }
-        table.scale = -2.0;
-        table.delay = 1.0;
-        assert_eq!(amplitude_at(&table, 2.5), -12.0);
-    }
-
-    #[test]
-    fn smooth_steps_are_flat_at_their_ends() {
-        let step = amplitude(AmplitudeShape::SmoothStep { times: vec![0.0, 2.0], values: vec![1.0, 3.0] });
-        assert_eq!(amplitude_at(&step, 1.0), 2.0);
-        assert_eq!(amplitude_at(&step, 2.0), 3.0);
-        let h = 1e-4;
-        for end in [h, 2.0 - h] {
-            let slope = (amplitude_at(&step, end + h) - amplitude_at(&step, end - h)) / (2.0 * h);
-            assert!(slope.abs() < 1e-6, "slope {slope} at {end}");
-        }
-    }
-
-    #[test]
-    fn periodic_is_constant_before_its_start() {
-        let wave = amplitude(AmplitudeShape::Periodic {
-            omega: TAU,
-            start: 1.0,
-            constant: 0.5,
-            terms: vec![[1.0, 0.0], [0.0, 2.0]],
-        });
-        assert_eq!(amplitude_at(&wave, 0.9), 0.5);
-        assert!((amplitude_at(&wave, 1.125) - (0.5 + 0.5f64.sqrt() + 2.0)).abs() < 1e-12);
-    }
-
-    #[test]
-    fn bursts_vanish_outside_and_peak_inside() {
-        for window in [Window::Hann, Window::Gaussian, Window::Rectangular] {
-            let burst = amplitude(AmplitudeShape::ToneBurst { window, frequency: 2.0, cycles: 5.0 });
-            assert_eq!(amplitude_at(&burst, -0.1), 0.0);
-            assert_eq!(amplitude_at(&burst, 2.6), 0.0);
-            // Five cycles: a crest of the carrier falls on the middle of the window.
-            assert!((amplitude_at(&burst, 1.125).abs() - 1.0).abs() < 0.1);
-        }
-        let ricker = amplitude(AmplitudeShape::Ricker { frequency: 3.0, peak_time: 0.5 });
-        assert_eq!(amplitude_at(&ricker, 0.5), 1.0);
-        let pulse = amplitude(AmplitudeShape::GaussianPulse { rate: 1000.0, peak_time: 0.25 });
-        assert_eq!(amplitude_at(&pulse, 0.25), 1.0);
-        assert!((amplitude_at(&pulse, 0.28) - (-0.9f64).exp()).abs() < 1e-12);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a model is made of: section properties, masses, damping and stiffness.
 
-use pogo_formats::explicit::{AbsorbingProfile, Setup};
+use pogo_formats::explicit::Setup;
 use pogo_formats::mesh::MeshView;
 use pogo_kernels::explicit::elements::{self, ElementError, MaterialError, SectionProperties, StableIncrement};
 
@@ -81,7 +81,7 @@ impl Matter {
                     what: "element",
                     index: element,
                 })?;
-                let (alpha, factor) = absorb(&layer.profile, depth);
+                let (alpha, factor) = layer.profile.at(depth);
                 *entry += alpha;
                 if factor != 1.0 {
                     stiffness_factor.resize(mesh.n_elements(), 1.0);
@@ -127,20 +127,6 @@ impl Matter {
     }
 }
 
-/// (α, E′/E) at depth fraction X.
-fn absorb(profile: &AbsorbingProfile, depth: f64) -> (f64, f64) {
-    match *profile {
-        AbsorbingProfile::Damping { d_max, exponent } => (d_max * depth.max(0.0).powf(exponent), 1.0),
-        AbsorbingProfile::StiffnessReduction { frequency, wave_speed, thickness } => {
-            let omega = std::f64::consts::TAU * frequency;
-            let k0 = omega / wave_speed;
-            let a = -(0.01f64.ln()) / (k0 * thickness);
-            let cube = depth.powi(3);
-            (omega * cube, (-a * cube * k0 * depth * thickness).exp())
-        }
-    }
-}
-
 /// Names elements as the user knows them.
 fn with_labels(mesh: &MeshView<'_>, error: ElementError) -> MatterError {
     match error {
@@ -152,20 +138,5 @@ fn with_labels(mesh: &MeshView<'_>, error: ElementError) -> MatterError {
             MatterError::Volume { count, labels: labels.join(", ") }
         }
         other => MatterError::Element(other),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn layers_follow_their_laws() {
-        let (alpha, factor) = absorb(&AbsorbingProfile::Damping { d_max: 8.0, exponent: 3.0 }, 0.5);
-        assert_eq!((alpha, factor), (1.0, 1.0));
-        let law = AbsorbingProfile::StiffnessReduction { frequency: 2.0, wave_speed: 7.0, thickness: 3.0 };
-        let (alpha, factor) = absorb(&law, 1.0);
-        assert!((alpha - 2.0 * std::f64::consts::TAU).abs() < 1e-12 && (factor - 0.01).abs() < 1e-14);
-        assert_eq!(absorb(&law, 0.0), (0.0, 1.0));
     }
 }

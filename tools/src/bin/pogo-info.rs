@@ -19,6 +19,7 @@ use pogo_tools::{ROOMS, cli};
   pogo-info weld.blk --parameters           what pogo-solve --set can change: names, values, units
   pogo-info weld.blk --sets                 names and sizes of the node and element sets
   pogo-info weld.blk --picture blocks.png   draw the blocks in colours
+  pogo-info weld.blk --made-from weld.inp   whether the input is still the one that the file was made from
   pogo-info weld.blk --json | jq .partition.efficiency
   pogo-info bone.blk                        a voxel model: materials, load cases, grid, sub-domains
   pogo-info tissue.blk                      a mass-spring-damper model: particles, spring groups, grid, blocks

@@ -2,6 +2,7 @@
 
 mod apply_job;
 pub mod arrange;
+mod convert;
 mod info;
 mod prepare;
 

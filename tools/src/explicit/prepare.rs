@@ -15,6 +15,7 @@ use pogo_formats::read::deck::{self, DeckError, DeckReport, Note, ReadOptions, S
 use pogo_formats::words::{counted, grouped};
 
 use super::arrange::{ArrangeOptions, arrange_blocks};
+use super::convert::{self, PogoVersion};
 use super::info::figures_of_blocks;
 use super::{apply_job, remap_setup};
 use crate::cli::word;
@@ -43,6 +44,9 @@ pub struct ExplicitOptions {
     pub deck: DeckOptions,
     #[command(flatten)]
     pub pogo: PogoFileOptions,
+    /// Version of the .pogo-inp file that -o names: 1.07 to 1.15.
+    #[arg(long, value_name = "VERSION", default_value_t = PogoVersion::default())]
+    pub pogo_version: PogoVersion,
 }
 
 impl ExplicitOptions {
@@ -55,6 +59,7 @@ impl Prepare for Explicit {
     const INPUT: &'static str = "deck";
     const DEFAULT_FOR: Option<InputKind> = Some(InputKind::Deck);
     const IN_JOBS: bool = false;
+    const WRITES_INPUTS: bool = true;
     type Options = ExplicitOptions;
     type Model = (Model, DeckReport);
 
@@ -124,6 +129,10 @@ impl Prepare for Explicit {
         provenance: &Provenance,
         work: &mut Work,
     ) -> Result<Made, PrepareError> {
+        if let Some(kind) = convert::Kind::of(&request.output) {
+            work.stage("write");
+            return converted(&Model { mesh, setup }, kind, request, options, work);
+        }
         work.stage("partition");
         let capacity = options.capacity();
         let partition_options = PartitionOptions { partitioner: options.partition, capacity };
@@ -150,6 +159,25 @@ impl Prepare for Explicit {
         let figures = figures(mesh, &statistics.view(), arranged.seconds, capacity);
         Ok(Made { bytes, figures, size: (mesh.n_nodes(), "node") })
     }
+}
+
+/// Writes a model as another input.
+fn converted(
+    model: &Model,
+    kind: convert::Kind,
+    request: &Request,
+    options: &ExplicitOptions,
+    work: &mut Work,
+) -> Result<Made, PrepareError> {
+    let (bytes, warnings) = convert::save(model, kind, options.pogo_version, &request.input, &request.output)?;
+    work.remarks.warn_of(&request.output, warnings);
+    let (mesh, element_kinds) = (&model.mesh, element_kinds(&model.mesh));
+    let mut figures = Listing::default();
+    figures.figure("nodes", &mesh.n_nodes());
+    figures.figure("elements", &mesh.n_elements());
+    figures.figure("element_kinds", &element_kinds);
+    figures.text(format_args!("{}, {}", counted(mesh.n_nodes(), "node"), kinds(&element_kinds)));
+    Ok(Made { bytes, figures, size: (mesh.n_nodes(), "node") })
 }
 
 /// Puts the notes and warnings of the deck's reader before those of the job.

@@ -79,7 +79,7 @@ fn mesh(model: &Model, out: &mut impl Write) -> Io {
 }
 
 /// A set: consecutive labels with `generate`, others in lines of 16.
-fn named_set(out: &mut impl Write, keyword: &str, set: &NamedSet, labels: &[u32]) -> Io {
+pub(crate) fn named_set(out: &mut impl Write, keyword: &str, set: &NamedSet, labels: &[u32]) -> Io {
     let members = set.members.iter().map(|&member| labels[member as usize]).collect::<Vec<_>>();
     let is_run = members.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
     match (is_run, members.first(), members.last()) {
@@ -98,7 +98,7 @@ fn named_set(out: &mut impl Write, keyword: &str, set: &NamedSet, labels: &[u32]
 }
 
 /// The shortest text that reads back exactly, with a point, because Abaqus reads `7850` as an integer.
-fn real(x: f64) -> String {
+pub(crate) fn real(x: f64) -> String {
     let text = if x != 0.0 && !(1e-3..1e7).contains(&x.abs()) { format!("{x:e}") } else { format!("{x}") };
     match text.find('e') {
         Some(at) if !text[..at].contains('.') => format!("{}.{}", &text[..at], &text[at..]),
@@ -183,7 +183,8 @@ fn concentrated(model: &Model, load: &Load, out: &mut impl Write) -> Io {
     Ok(())
 }
 
-fn interval(interval: &OutputInterval) -> String {
+/// When an output is written, as a parameter of `*OUTPUT`.
+pub(crate) fn interval(interval: &OutputInterval) -> String {
     match interval {
         OutputInterval::Increments(n) => format!("frequency={n}"),
         OutputInterval::Time(seconds) => format!("time interval={}", real(*seconds)),

@@ -7,7 +7,7 @@
 mod assemble;
 mod command;
 mod cuboid;
-mod deck;
+pub(crate) mod deck;
 mod gear;
 mod geophysics;
 mod lattice;

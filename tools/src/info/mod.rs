@@ -39,6 +39,9 @@ pub struct Query {
     /// Build the grid of a voxel model in every representation, and measure them.
     #[arg(long, conflicts_with_all = ["parameters", "sets", "picture"])]
     pub grids: bool,
+    /// Say whether the block file was made from this input, as it is now: if not, the exit code is 1.
+    #[arg(long, value_name = "INPUT", conflicts_with_all = ["check", "parameters", "sets", "picture", "grids", "json"])]
+    pub made_from: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -99,6 +102,9 @@ pub enum InfoError {
 pub fn show<P: Inspect>(file: &BlockFile<P>, query: &Query) -> Result<String, InfoError> {
     let container = file.container();
     let refuse = |reason: String| InfoError::Option { path: container.path().to_owned(), reason };
+    if let Some(input) = &query.made_from {
+        return made_from(container.provenance(), input).map_err(refuse);
+    }
     // Opening has read every page, so the checksums cost little more; comparing the tables can take as long as making them.
     if query.check {
         file.verify()?;
@@ -136,6 +142,16 @@ pub fn show<P: Inspect>(file: &BlockFile<P>, query: &Query) -> Result<String, In
         checked(query.check, &mut page);
         if query.json { page.json() + "\n" } else { page.to_string() }
     })
+}
+
+/// Whether an input is, byte by byte, one that a block file was made from; its name and place do not matter.
+fn made_from(provenance: &Provenance, input: &Path) -> Result<String, String> {
+    let name = input.display();
+    let now = Source::of_file(input).map_err(|error| format!("cannot compare it with {name}: {error}"))?;
+    match provenance.sources.iter().any(|source| (source.bytes, source.hash) == (now.bytes, now.hash)) {
+        true => Ok(format!("made from {name}\n")),
+        false => Err(format!("not made from {name} as it is now; run pogo-block on that")),
+    }
 }
 
 /// Says what was checked.

@@ -8,6 +8,7 @@ use pogo_formats::job::JobError;
 use pogo_formats::read::deck::DeckError;
 use pogo_formats::read::image::ImageError;
 use pogo_formats::read::mesh::MeshFileError;
+use pogo_formats::write::OutputError;
 
 /// Why no block file was made. Prints as `file:line: error: …`, one problem a line.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,8 @@ pub enum PrepareError {
     Mesh(#[from] MeshFileError),
     #[error(transparent)]
     Block(#[from] BlockError),
+    #[error(transparent)]
+    Written(OutputError),
     #[error("{}: error: {error}", path.display())]
     Model { path: PathBuf, error: Box<dyn Error + Send + Sync> },
     #[error("{}: error: cannot be read: {error}", path.display())]

@@ -86,6 +86,20 @@ pub(super) fn sources<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<Ve
         .collect()
 }
 
+/// Endings of names that ask for a model as an input of another program.
+const INPUT_ENDINGS: [&str; 2] = ["inp", "pogo-inp"];
+
+/// Refuses an output that is named as an input where none can be written.
+pub(super) fn check_ending(output: &Path, writes_inputs: bool) -> Result<(), PrepareError> {
+    let ending = output.extension().map(|ending| ending.to_ascii_lowercase());
+    let asks = ending.is_some_and(|ending| INPUT_ENDINGS.iter().any(|known| *known == ending));
+    if writes_inputs || !asks {
+        return Ok(());
+    }
+    let reason = "only models of explicit dynamics are written as .inp or .pogo-inp; give another name with -o";
+    Err(PrepareError::option(output, reason))
+}
+
 /// Checks that a block file can be put at `output` and replaces none of the inputs.
 pub(super) fn check_output<'a>(
     output: &Path,

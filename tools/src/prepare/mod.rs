@@ -41,6 +41,8 @@ pub trait Prepare: Physics {
     const DEFAULT_FOR: Option<InputKind>;
     /// Whether a job may ask for this physics with the key `physics`.
     const IN_JOBS: bool;
+    /// Whether models are also written as inputs of other programs, where the name of the output asks for that.
+    const WRITES_INPUTS: bool = false;
     /// Options on the command line.
     type Options: clap::Args;
     /// What was read, with the jobs applied.
@@ -80,6 +82,7 @@ pub fn run<P: Prepare>(
     options: &P::Options,
     progress: &dyn Progress,
 ) -> Result<Report, PrepareError> {
+    input::check_ending(&request.output, P::WRITES_INPUTS)?;
     input::check_output(&request.output, std::iter::once(&request.input).chain(&request.jobs))?;
     let (mut work, before) = (Work::new(progress), inputs::mark());
     let model = P::read(request, options, &mut work)?;

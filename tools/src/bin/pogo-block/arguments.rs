@@ -22,6 +22,7 @@ use pogo_tools::{ROOMS, cli, room};
   pogo-block crash.inp --ignore CONTACT --ignore PLASTIC
   pogo-block weld.inp --check                counts and problems, nothing written
   pogo-block gear.inp --partition greedy --paper-limits --json > gear.json
+  pogo-block weld.inp -o weld.pogo-inp       the model for P. Huthwaite's Pogo; a deck with -o other.inp
   pogo-block bone.tif --job compression.toml a voxel stack -> bone.blk
   pogo-block bone.nrrd --job compression.toml --grid offset --domains 8
   pogo-block heart.npy --job tissue.toml     a lattice of masses and springs, where the job says physics = \"spring\"
@@ -43,7 +44,8 @@ pub struct Cli {
     /// TOML job: what the input does not say, or says otherwise. Repeatable; later jobs win. A stack and a mesh need a job.
     #[arg(long = "job", value_name = "FILE")]
     jobs: Vec<PathBuf>,
-    /// Block file to write [default: the input's name with .blk, beside it].
+    /// Block file to write [default: the input's name with .blk, beside it]. A name that ends in .pogo-inp or .inp asks for the
+    /// model itself instead, as an input of P. Huthwaite's Pogo or as a deck.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
