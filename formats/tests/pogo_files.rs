@@ -259,6 +259,9 @@ fn a_signal_is_zero_behind_its_end() {
     let AmplitudeShape::Tabular { times, values } = &model.setup.amplitudes[0].shape else { panic!() };
     assert_eq!((times.as_slice(), values.as_slice()), (&[0.0, 1e-7, 2e-7][..], &[1.0, 2.0, 0.0][..]));
     assert!(notes[0].is_warning && notes[0].text.starts_with("signal SIG1 ends before the run"), "{notes:?}");
+    // A window that ends with 0 but for rounding.
+    plate.shots[0].1[0].samples = vec![1.0, 1e-17];
+    assert_eq!(finish(&plate, &ReadOptions::default()).unwrap().1, []);
 }
 
 #[test]

@@ -17,6 +17,9 @@ use crate::words::counted;
 /// Most degrees of freedom of groups in all signals and measurements: a file can name one group very often.
 const MOST_TERMS: usize = 1 << 27;
 
+/// A last sample below this part of the largest one is rounding of a window that ends with 0.
+const NOTHING: f64 = 1e-6;
+
 /// A degree of freedom with its weight.
 type Term = (u32, u8, f64);
 
@@ -112,7 +115,8 @@ impl Conditions<'_, '_> {
             findings.warn(format!("signal {name} has no degree of freedom or no sample: it is left out"));
             return Ok(());
         }
-        let ends = samples.last().is_some_and(|last| *last != 0.0);
+        let largest = samples.iter().fold(0.0, |largest: f64, sample| largest.max(sample.abs()));
+        let ends = samples.last().is_some_and(|last| last.abs() > NOTHING * largest);
         if ends
             && samples.len() as f64 * interval
                 < f64::from(self.layout.n_increments) * self.layout.increment * (1.0 - 1e-9)
