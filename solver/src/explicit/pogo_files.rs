@@ -84,7 +84,7 @@ fn node_numbers(mesh: &MeshView<'_>) -> Result<Vec<i32>, &'static str> {
 }
 
 fn position(mesh: &MeshView<'_>, node: u32) -> [f64; 3] {
-    let dimension = mesh.dimension as usize;
+    let dimension = mesh.dimension;
     let at = node as usize * dimension;
     let mut position = [0.0; 3];
     position[..dimension].copy_from_slice(&mesh.coordinates[at..at + dimension]);
@@ -121,7 +121,7 @@ impl PogoHistories {
                 n => format!("{base}.sampling{}.pogo-hist", n + 1),
             };
             let history = History {
-                dimension: mesh.dimension as usize,
+                dimension: mesh.dimension,
                 start: clock.time(samples.first - 1),
                 interval: clock.time(samples.every),
                 n_samples: samples.n,
@@ -309,7 +309,7 @@ impl<'a> PogoFields<'a> {
         steps.dedup();
         let Some(base) = base_name(call).filter(|_| !steps.is_empty()) else { return Ok(None) };
         let numbers = node_numbers(mesh).map_err(|reason| call.refuse(format!("--pogo-files: {reason}")))?;
-        let dimension = mesh.dimension as usize;
+        let dimension = mesh.dimension;
         let nodes = order.iter().map(|&node| (numbers[node as usize], position(mesh, node)));
         let mut file = FieldFile::new(&call.folder.join(format!("{base}.pogo-field")), dimension, nodes);
         if call.is_resumed() {
