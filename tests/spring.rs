@@ -112,6 +112,28 @@ variables = [\"U\", \"V\"]
     assert!(total.iter().all(|e| (e / total[0] - 1.0).abs() < 1.05 * bound), "{total:?}");
 }
 
+/// NOTATION.md: a body at rest has moved by ½ Δt² a_0 after the first step, with `lambda` by ½ (1 + λ) Δt² a_0.
+#[test]
+fn the_first_step_from_rest_is_half_of_the_acceleration() {
+    let (dt, g, lambda) = (0.02, 3.0, 0.25);
+    for (damping, expected) in [
+        ("", 0.5 * dt * dt * g),
+        ("alpha = 5.0\n", 0.5 * dt * dt * g),
+        ("lambda = 0.25\n", 0.5 * (1.0 + lambda) * dt * dt * g),
+    ] {
+        let job = format!(
+            "[solver]\ntime = 0.1\nincrement = {dt}\n{damping}[[material]]\nname = \"a\"\nmass = 0.5\nstiffness = 8.0\n\
+             [[gravity]]\nvector = [0, 0, -{g}]\n[[monitor]]\nname = \"B\"\nat = [1, 0, 0]\n"
+        );
+        let model = Model::new([2, 1, 1], |_| 1, &job);
+        model.solve("out", &["--precision", "f64"]);
+        let traces = model.table("out", "traces.csv");
+        let fall = traces.column("B.2.U3");
+        let at = traces.time().iter().position(|t| (t - dt).abs() < 1e-9).expect("a row of the first step");
+        assert!((fall[at] + expected).abs() < 1e-6 * expected, "{damping}{} and {expected}", fall[at]);
+    }
+}
+
 #[test]
 fn a_mode_of_a_chain_keeps_its_shape() {
     // Five masses between two fixed ones, in mode p.
