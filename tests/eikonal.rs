@@ -7,6 +7,8 @@ use std::process::Command;
 use pogo_tests::arrays::{self, Array, npy, npz};
 use pogo_tests::{command, shared, succeed};
 
+mod activation;
+
 /// A mesh, and what its elements have.
 #[derive(Clone, Default)]
 struct Mesh {

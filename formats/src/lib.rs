@@ -28,7 +28,7 @@ pub mod read;
 pub mod spring;
 pub mod system;
 pub mod timings;
-mod vector;
+pub mod vector;
 pub mod voxel;
 pub mod words;
 pub mod write;

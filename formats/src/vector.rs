@@ -1,19 +1,19 @@
 //! Vectors of three components.
 
 /// Components x, y and z.
-pub(crate) type Vector = [f64; 3];
+pub type Vector = [f64; 3];
 
 /// a − b.
-pub(crate) fn difference(a: Vector, b: Vector) -> Vector {
+pub fn difference(a: Vector, b: Vector) -> Vector {
     std::array::from_fn(|k| a[k] - b[k])
 }
 
 /// a × b.
-pub(crate) fn cross(a: Vector, b: Vector) -> Vector {
+pub fn cross(a: Vector, b: Vector) -> Vector {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 /// a · b.
-pub(crate) fn dot(a: Vector, b: Vector) -> f64 {
+pub fn dot(a: Vector, b: Vector) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }

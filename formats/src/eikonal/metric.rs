@@ -123,22 +123,40 @@ fn axes(
     if speeds[0] == speeds[1] && speeds[1] == speeds[2] {
         return isotropic(speeds[0]);
     }
-    let each = |array: &[f32]| -> Option<[f64; 3]> {
-        let own = array.get(3 * element..3 * (element + 1))?;
-        Some([0, 1, 2].map(|k| f64::from(own[k])))
-    };
-    let (fibre, sheet) = match directions {
-        Directions::Each => (each(mesh.fibre), each(mesh.sheet)),
-        Directions::Constant { fibre, sheet } => (Some(*fibre), *sheet),
-    };
-    let fibre = fibre.ok_or("no fibre direction is given for it")?;
-    let fibre = unit(fibre).ok_or_else(|| format!("its fibre direction {fibre:?} has no length"))?;
     let [along, across, normal_to] = speeds.map(|speed| 1.0 / (speed * speed));
+    let fibre = fibre(mesh, element, directions)?;
     if across == normal_to {
         let rest = along - across;
         let outer = outer(fibre).map(|value| rest * value);
         return finite([0, 1, 2, 3, 4, 5].map(|k| if k < 3 { across + outer[k] } else { outer[k] }));
     }
+    let sheet = sheet(mesh, element, directions, fibre)?;
+    let normal = cross(fibre, sheet);
+    let parts = [outer(fibre), outer(sheet), outer(normal)];
+    finite(std::array::from_fn(|k| along * parts[0][k] + across * parts[1][k] + normal_to * parts[2][k]))
+}
+
+fn each(array: &[f32], element: usize) -> Option<[f64; 3]> {
+    let own = array.get(3 * element..3 * (element + 1))?;
+    Some([0, 1, 2].map(|k| f64::from(own[k])))
+}
+
+/// Unit vector along the fibre.
+fn fibre(mesh: &EikonalMeshView, element: usize, directions: &Directions) -> Result<[f64; 3], String> {
+    let fibre = match directions {
+        Directions::Each => each(mesh.fibre, element),
+        Directions::Constant { fibre, .. } => Some(*fibre),
+    };
+    let fibre = fibre.ok_or("no fibre direction is given for it")?;
+    unit(fibre).ok_or_else(|| format!("its fibre direction {fibre:?} has no length"))
+}
+
+/// Unit vector in the sheet, orthogonal to the fibre.
+fn sheet(mesh: &EikonalMeshView, element: usize, directions: &Directions, fibre: [f64; 3]) -> Result<[f64; 3], String> {
+    let sheet = match directions {
+        Directions::Each => each(mesh.sheet, element),
+        Directions::Constant { sheet, .. } => *sheet,
+    };
     // A triangle has its sheet in its own plane where none is given.
     let given = match sheet.filter(|sheet| *sheet != [0.0; 3]) {
         Some(sheet) => sheet,
@@ -149,10 +167,7 @@ fn axes(
     let rest = [0, 1, 2].map(|k| given[k] - along_fibre * fibre[k]);
     let length = dot(given, given).sqrt();
     let sheet = unit(rest).filter(|_| dot(rest, rest).sqrt() > 1e-6 * length);
-    let sheet = sheet.ok_or_else(|| format!("its sheet direction {given:?} is parallel to its fibre"))?;
-    let normal = cross(fibre, sheet);
-    let parts = [outer(fibre), outer(sheet), outer(normal)];
-    finite(std::array::from_fn(|k| along * parts[0][k] + across * parts[1][k] + normal_to * parts[2][k]))
+    sheet.ok_or_else(|| format!("its sheet direction {given:?} is parallel to its fibre"))
 }
 
 /// Numbers so large that M overflows mean nothing.
@@ -202,6 +217,76 @@ fn unit(a: [f64; 3]) -> Option<[f64; 3]> {
 /// a aᵀ.
 fn outer(a: [f64; 3]) -> Symmetric {
     [a[0] * a[0], a[1] * a[1], a[2] * a[2], a[0] * a[1], a[1] * a[2], a[2] * a[0]]
+}
+
+/// How √(dᵀ M d) of an element changes with its velocity; NaN where there is no such speed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// Per relative change of all its speeds: −√(dᵀ M d).
+    pub relative: f64,
+    /// By the speed along fibre, sheet and normal. Of an isotropic element the first is by its speed. Where no sheet is known
+    /// the second is by the speed across the fibre, sheet and normal together.
+    pub speeds: [f64; 3],
+    /// By the components of D: xx, yy, zz, xy, yz, zx.
+    pub tensor: [f64; 6],
+}
+
+/// [`Rates`] for the way `d` through an element with the metric M, divided by √(dᵀ M d) / `time`: in a mean of several metrics
+/// `time` is the root of the mean.
+pub fn rates(
+    mesh: &EikonalMeshView,
+    classes: &[VelocityClass],
+    element: usize,
+    metric: &Symmetric,
+    (d, time): ([f64; 3], f64),
+) -> Rates {
+    let [xx, yy, zz, xy, yz, zx] = *metric;
+    let p = [xx * d[0] + xy * d[1] + zx * d[2], xy * d[0] + yy * d[1] + yz * d[2], zx * d[0] + yz * d[1] + zz * d[2]];
+    let relative = if time > 0.0 { -dot(p, d) / time } else { 0.0 };
+    // dM = −M dD M.
+    let half = if time > 0.0 { -0.5 / time } else { 0.0 };
+    let tensor = [
+        half * p[0] * p[0],
+        half * p[1] * p[1],
+        half * p[2] * p[2],
+        2.0 * half * p[0] * p[1],
+        2.0 * half * p[1] * p[2],
+        2.0 * half * p[2] * p[0],
+    ];
+    let mut found = Rates { relative, speeds: [f64::NAN; 3], tensor };
+    let velocity = classes.get(usize::from(mesh.class[element])).map(|class| &class.velocity);
+    let (speeds, directions) = match velocity {
+        Some(Velocity::Isotropic(speed)) => {
+            found.speeds[0] = relative / speed;
+            return found;
+        }
+        Some(Velocity::Axes { speeds, directions }) => (*speeds, directions),
+        Some(Velocity::EachSpeeds { factor, directions }) => {
+            let n = mesh.velocities.len() / mesh.n_elements().max(1);
+            match mesh.velocities.get(n * element..n * (element + 1)).unwrap_or_default() {
+                [speed] => {
+                    found.speeds[0] = relative / (factor * speed);
+                    return found;
+                }
+                [fibre, sheet, normal] => ([fibre, sheet, normal].map(|v| factor * v), directions),
+                _ => return found,
+            }
+        }
+        _ => return found,
+    };
+    // d√(dᵀ M d)/dv = −(e·d)²/(v³ √).
+    let Ok(fibre) = fibre(mesh, element, directions) else { return found };
+    let of = |square: f64, speed: f64| if time > 0.0 { -square / (speed.powi(3) * time) } else { 0.0 };
+    let along = dot(fibre, d).powi(2);
+    found.speeds[0] = of(along, speeds[0]);
+    match sheet(mesh, element, directions, fibre) {
+        Ok(sheet) => {
+            found.speeds[1] = of(dot(sheet, d).powi(2), speeds[1]);
+            found.speeds[2] = of(dot(cross(fibre, sheet), d).powi(2), speeds[2]);
+        }
+        Err(_) => found.speeds[1] = of((dot(d, d) - along).max(0.0), speeds[1]),
+    }
+    found
 }
 
 #[cfg(test)]
@@ -264,6 +349,52 @@ mod tests {
             one(&mesh, Velocity::Axes { speeds: [0.6, 0.3, 0.3 + 1e-13], directions: with }).unwrap(),
         );
         assert_eq!(one(&mesh, Velocity::Isotropic(0.5)).unwrap(), [4., 4., 4., 0., 0., 0.]);
+    }
+
+    #[test]
+    fn rates_are_the_differences_of_the_time() {
+        let mesh = mesh(4);
+        let way = [0.4, -0.3, 0.7];
+        let time = |velocity: Velocity| {
+            let m = one(&mesh, velocity).unwrap();
+            let [xx, yy, zz, xy, yz, zx] = m;
+            let p = [
+                xx * way[0] + xy * way[1] + zx * way[2],
+                xy * way[0] + yy * way[1] + yz * way[2],
+                zx * way[0] + yz * way[1] + zz * way[2],
+            ];
+            (dot(p, way).sqrt(), m)
+        };
+        let found = |velocity: Velocity| {
+            let (t, m) = time(velocity.clone());
+            rates(&mesh.view(), &[VelocityClass { name: "A".into(), velocity }], 0, &m, (way, t))
+        };
+        let directions = Directions::Constant { fibre: [1., 2., 0.5], sheet: Some([0., 1., 1.]) };
+        let axes = |speeds| Velocity::Axes { speeds, directions };
+        let (speeds, h) = ([0.6, 0.4, 0.2], 1e-5);
+        let all = found(axes(speeds));
+        for k in 0..3 {
+            let moved = |by: f64| time(axes(std::array::from_fn(|i| speeds[i] + if i == k { by } else { 0.0 }))).0;
+            let difference = (moved(h) - moved(-h)) / (2.0 * h);
+            assert!((all.speeds[k] / difference - 1.0).abs() < 1e-7, "{k} {} {difference}", all.speeds[k]);
+        }
+        let sum: f64 = (0..3).map(|k| all.speeds[k] * speeds[k]).sum();
+        assert!((sum - all.relative).abs() < 1e-12 && (all.relative + time(axes(speeds)).0).abs() < 1e-12);
+        let tensor = [0.4, 0.3, 0.2, 0.05, -0.02, 0.03];
+        let by_tensor = found(Velocity::Tensor(tensor)).tensor;
+        for k in 0..6 {
+            let moved =
+                |by: f64| time(Velocity::Tensor(std::array::from_fn(|i| tensor[i] + if i == k { by } else { 0.0 }))).0;
+            let difference = (moved(h) - moved(-h)) / (2.0 * h);
+            assert!((by_tensor[k] / difference - 1.0).abs() < 1e-6, "{k} {} {difference}", by_tensor[k]);
+        }
+        // Without a sheet the second is across the fibre.
+        let no_sheet = Directions::Constant { fibre: [1., 2., 0.5], sheet: None };
+        let across = |v: f64| Velocity::Axes { speeds: [0.6, v, v], directions: no_sheet };
+        let difference = (time(across(0.3 + h)).0 - time(across(0.3 - h)).0) / (2.0 * h);
+        let two = found(across(0.3)).speeds;
+        assert!((two[1] / difference - 1.0).abs() < 1e-7 && two[2].is_nan());
+        assert!((found(Velocity::Isotropic(0.5)).speeds[0] + time(Velocity::Isotropic(0.5)).0 / 0.5).abs() < 1e-12);
     }
 
     #[test]

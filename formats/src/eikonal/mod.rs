@@ -13,6 +13,8 @@
 pub mod block;
 mod domains;
 mod drawn;
+pub mod ecg;
+pub mod gradient;
 pub mod job;
 mod mesh;
 mod metric;
@@ -20,11 +22,13 @@ pub mod parameters;
 mod place;
 pub mod setup;
 pub mod summary;
+mod trees;
 
 pub use block::Eikonal;
 pub use domains::sub_domains;
 pub use drawn::Drawn;
 pub use mesh::{EikonalMesh, EikonalMeshView};
-pub use metric::{BLOCKED, MetricError, Symmetric, metrics};
+pub use metric::{BLOCKED, MetricError, Rates, Symmetric, metrics, rates};
 pub use place::{PlaceError, nodes_of, outside};
 pub use setup::EikonalSetup;
+pub use trees::{Trees, TreesView};

@@ -1,7 +1,8 @@
 //! Parameters of Eikonal models by name: `velocity.myocardium.fibre`, `start.apex.time`, `start.apex.x`, `solver.exact_radius`, ….
 
 use crate::eikonal::EikonalSetup;
-use crate::eikonal::setup::{Directions, StartRegion, Velocity};
+use crate::eikonal::ecg::{Ecg, Electrode};
+use crate::eikonal::setup::{Directions, StartRegion, TreeSettings, Velocity};
 use crate::parameters::{Adjustable, Fixed, Range, Slot, Table, Value, number};
 
 impl Adjustable for EikonalSetup {
@@ -16,6 +17,16 @@ impl Adjustable for EikonalSetup {
             first: &["start"],
             last: &["nset", "nodes", "vtx", "box"],
             reason: "sets and lists are resolved when the mesh is blocked",
+        },
+        Fixed {
+            first: &["tree"],
+            last: &["file", "points", "edges", "speed_data", "start_node", "start_at", "junctions"],
+            reason: "trees are read when the mesh is blocked",
+        },
+        Fixed {
+            first: &["lead", "gradient", "measured"],
+            last: &[],
+            reason: "they are fixed when the mesh is blocked",
         },
     ];
 
@@ -66,7 +77,7 @@ impl<'a> Table<'a> {
 }
 
 fn slots(setup: &mut EikonalSetup) -> Vec<Slot<'_>> {
-    let EikonalSetup { classes, starts, settings, outputs, .. } = setup;
+    let EikonalSetup { classes, starts, settings, outputs, ecg, trees, .. } = setup;
     let mut table = Table::default();
     for class in classes {
         table.prefix = format!("velocity.{}", class.name);
@@ -99,6 +110,7 @@ fn slots(setup: &mut EikonalSetup) -> Vec<Slot<'_>> {
         table.number("time", &mut start.time, Range::Any, "time", "when it starts");
         place(&mut table, &mut start.region);
     }
+    trees.iter_mut().for_each(|tree| self::tree(&mut table, tree));
     table.prefix = "solver".into();
     table.number("tolerance", &mut settings.tolerance, Range::NotNegative, "", "relative fall that is passed on");
     let help = "radius of the ball round each start with exact times";
@@ -108,7 +120,53 @@ fn slots(setup: &mut EikonalSetup) -> Vec<Slot<'_>> {
     table.prefix = "output".into();
     table.whole("isochrones", &mut outputs.isochrones, 1000, "isochrones in a picture");
     table.whole("histogram_bins", &mut outputs.histogram_bins, 100_000, "bins of the histogram of activation");
+    if let Some(ecg) = ecg {
+        self::ecg(&mut table, ecg);
+    }
     table.slots
+}
+
+fn tree<'a>(table: &mut Table<'a>, tree: &'a mut TreeSettings) {
+    let TreeSettings { name, speed, radius, delay, delay_back, start } = tree;
+    table.prefix = format!("tree.{name}");
+    table.number("speed", speed, Range::Positive, "length/time", "speed along its edges, or factor on their speeds");
+    if let Some(radius) = radius {
+        table.number("radius", radius, Range::NotNegative, "length", "distance that a junction reaches in the tissue");
+    }
+    table.number("delay", delay, Range::NotNegative, "time", "time from the tree to the tissue");
+    table.number("delay_back", delay_back, Range::NotNegative, "time", "time from the tissue to the tree");
+    if let Some((_, time)) = start {
+        table.number("start_time", time, Range::Any, "time", "when the wave starts in it");
+    }
+}
+
+fn ecg<'a>(table: &mut Table<'a>, ecg: &'a mut Ecg) {
+    let Ecg { electrodes, conductivity, torso, template, sampling, .. } = ecg;
+    for Electrode { name, position } in electrodes {
+        table.prefix = format!("electrode.{name}");
+        table.vector(["x", "y", "z"], position, "length", "position");
+    }
+    table.prefix = "ecg".into();
+    let [fibre, sheet, normal] = conductivity;
+    for (name, value) in [("fibre", fibre), ("sheet", sheet), ("normal", normal)] {
+        let field = format!("conductivity.{name}");
+        table.number(&field, value, Range::Positive, "S/m", "conductivity inside the cells along this axis");
+    }
+    table.number("torso", torso, Range::Positive, "S/m", "conductivity of the torso");
+    table.number("rest", &mut template.rest, Range::Any, "mV", "potential before the wave");
+    table.number("peak", &mut template.peak, Range::Any, "mV", "potential behind the upstroke");
+    table.number("upstroke", &mut template.upstroke, Range::Positive, "time", "width of the upstroke");
+    if let Some(duration) = &mut template.duration {
+        table.number("duration", duration, Range::Positive, "time", "from the upstroke to the recovery");
+        table.number("recovery", &mut template.recovery, Range::Positive, "time", "width of the recovery");
+    }
+    table.number("step", &mut sampling.step, Range::Positive, "time", "time between samples");
+    let ends = [("from", &mut sampling.from, "first sample"), ("to", &mut sampling.to, "last sample")];
+    for (name, value, help) in ends {
+        if let Some(value) = value {
+            table.number(name, value, Range::Any, "time", help);
+        }
+    }
 }
 
 /// Where a start is: its point or node. Only one of them borrows the region, so another kind of place needs a new block file.

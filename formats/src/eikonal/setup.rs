@@ -5,6 +5,9 @@
 
 use rkyv::{Archive, Deserialize, Serialize};
 
+use super::ecg::Ecg;
+use super::gradient::GradientOutputs;
+
 /// How fast the wave is in the elements of a class.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
 pub enum Velocity {
@@ -109,6 +112,23 @@ pub enum Decomposition {
     Second,
 }
 
+/// What a tree of fibres is like; its nodes and edges are in [`Trees`](super::Trees).
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub struct TreeSettings {
+    /// Name, unique.
+    pub name: String,
+    /// Speed along its edges, length / time; with speeds of single edges a factor on them.
+    pub speed: f64,
+    /// Distance from a junction within which nodes of the tissue are coupled to it; none: the nearest node.
+    pub radius: Option<f64>,
+    /// Time from the tree to the tissue.
+    pub delay: f64,
+    /// Time from the tissue to the tree.
+    pub delay_back: f64,
+    /// Where and when the wave starts in the tree: node of the tree, from 0, and time.
+    pub start: Option<(u32, f64)>,
+}
+
 /// Settings of the solver.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq)]
 pub struct EikonalSettings {
@@ -176,4 +196,8 @@ pub struct EikonalSetup {
     pub starts: Vec<Start>,
     pub settings: EikonalSettings,
     pub outputs: EikonalOutputs,
+    pub ecg: Option<Ecg>,
+    pub gradient: GradientOutputs,
+    /// One for each tree of [`Trees`](super::Trees).
+    pub trees: Vec<TreeSettings>,
 }

@@ -56,6 +56,9 @@ pub struct EikonalSummary {
     pub sweeps: u64,
     /// Local solves of all cases together.
     pub local_solves: u64,
+    /// With trees: solves of the tissue until tissue and trees agreed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tree_rounds: Option<u32>,
     /// Local solves over elements and cases.
     pub solves_an_element: f64,
     /// Of one case: mean share of the sub-domains that were active in a sweep.

@@ -137,23 +137,62 @@ pub fn write_values<T: Number>(
     })
 }
 
-/// Writes an array whose rows come in any order, from several threads: `fill` gets a writer of whole rows.
+/// An array of an archive.
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
+pub enum Stored<'a> {
+    /// `<f8`.
+    F64(&'a [f64]),
+    /// `<i4`.
+    U32(&'a [u32]),
+}
+
+/// Writes an `.npz` archive of arrays with names and shapes.
+///
+/// # Errors
+/// [`OutputError::Io`].
+pub fn write_arrays(path: &Path, arrays: &[(&str, &[usize], Stored<'_>)]) -> Result<(), OutputError> {
+    write_archive(path, |archive| {
+        arrays.iter().try_for_each(|(name, shape, values)| match values {
+            Stored::F64(values) => write_entry(archive, name, shape, values),
+            Stored::U32(values) => write_entry(archive, name, shape, values),
+        })
+    })
+}
+
+/// One `.npy` entry (format version 1.0) of an archive.
+fn write_entry<T: Number>(archive: &mut Archive<'_>, key: &str, shape: &[usize], values: &[T]) -> io::Result<()> {
+    start_entry(archive, key, size_of_val(values) as u64)?;
+    write_header(archive, T::KIND, shape)?;
+    let mut buffer = Vec::with_capacity(1 << 16);
+    for some in values.chunks(1 << 12) {
+        buffer.clear();
+        some.iter().try_for_each(|value| value.write(&mut buffer))?;
+        archive.write_all(&buffer)?;
+    }
+    Ok(())
+}
+
+/// Writes an array whose rows (all but its first index) come in any order, from several threads: `fill` gets a writer of
+/// whole rows.
 ///
 /// # Errors
 /// [`OutputError::Io`], and what `fill` gives.
 pub fn write_rows_in_any_order<T: Number, E: From<OutputError>>(
     path: &Path,
-    shape: [usize; 2],
+    shape: &[usize],
     fill: impl FnOnce(&RowWriter) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut failed = None;
     let written = write_atomically(path, |out| {
-        write_header(out, T::KIND, &shape)?;
+        write_header(out, T::KIND, shape)?;
         out.flush()?;
         let start = out.stream_position()?;
-        let bytes = (shape[0] as u64).saturating_mul(shape[1] as u64).saturating_mul(size_of::<T>() as u64);
+        let width: usize = shape.iter().skip(1).product();
+        let rows = shape.first().copied().unwrap_or_default();
+        let bytes = (rows as u64).saturating_mul(width as u64).saturating_mul(size_of::<T>() as u64);
         out.get_ref().set_len(start.saturating_add(bytes))?;
-        let writer = RowWriter { file: out.get_ref(), start, width: shape[1] };
+        let writer = RowWriter { file: out.get_ref(), start, width };
         if let Err(error) = fill(&writer) {
             failed = Some(error);
             return Err(io::Error::other("not finished"));

@@ -1,4 +1,4 @@
-//! Triangles or tetrahedra with named arrays on them, points and cells in the order of the user's mesh.
+//! Lines, triangles or tetrahedra with named arrays on them, points and cells in the order of the user's mesh.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -16,7 +16,7 @@ pub struct Simplices<'a> {
     pub coordinates: &'a [f64],
     /// Nodes, (m, corners).
     pub elements: &'a [u32],
-    /// 3 or 4.
+    /// 2 (lines), 3 or 4.
     pub corners: usize,
     /// Point of each node: a permutation.
     pub point_of_node: &'a [u32],
@@ -147,7 +147,15 @@ pub fn grid<'a>(
             nodes.into_iter().try_for_each(|&node| emit(point_of_node[node as usize].into()))
         }),
         ends: Box::new(move |emit| (1..=m).try_for_each(|cell| emit((corners * cell) as u64))),
-        types: Box::new(move |emit| (0..m).try_for_each(|_| emit(if corners == 4 { 10 } else { 5 }))),
+        types: Box::new(move |emit| {
+            (0..m).try_for_each(|_| {
+                emit(match corners {
+                    2 => 3,
+                    3 => 5,
+                    _ => 10,
+                })
+            })
+        }),
         active: "Scalars",
         point_data: nodal.iter().map(|array| array.in_order(&node_at)).collect(),
         cell_data: elemental.iter().map(|array| array.in_order(&element_at)).collect(),

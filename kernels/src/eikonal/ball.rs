@@ -10,6 +10,11 @@ use super::products::product;
 /// 0.7. Where the times in a ball of fixed radius are given, it is about 1. Exact for a constant tensor if straight lines from the
 /// start stay in the mesh; otherwise the radius should be small beside the distance over which the tensor changes.
 pub fn exact_ball(problem: &EikonalProblem, starts: &[(u32, f64)], radius: f64) -> Vec<(u32, f64)> {
+    exact_ball_with_centres(problem, starts, radius).into_iter().map(|(node, time, _)| (node, time)).collect()
+}
+
+/// The same with the start node in whose ball each node has its time; a start that keeps its own time is its own.
+pub fn exact_ball_with_centres(problem: &EikonalProblem, starts: &[(u32, f64)], radius: f64) -> Vec<(u32, f64, u32)> {
     let mesh = &problem.mesh;
     // Mean metric round a node.
     let metric = |node: u32| {
@@ -27,7 +32,12 @@ pub fn exact_ball(problem: &EikonalProblem, starts: &[(u32, f64)], radius: f64) 
     let mut stack = Vec::new();
     for &(start, time) in starts {
         let mut take = |node: u32, time: f64| {
-            times.entry(node).and_modify(|least: &mut f64| *least = least.min(time)).or_insert(time);
+            let earlier = |least: &mut (f64, u32)| {
+                if time < least.0 {
+                    *least = (time, start);
+                }
+            };
+            times.entry(node).and_modify(earlier).or_insert((time, start));
         };
         take(start, time);
         let (centre, Some(m)) = (mesh.point(start as usize), metric(start)) else { continue };
@@ -55,5 +65,5 @@ pub fn exact_ball(problem: &EikonalProblem, starts: &[(u32, f64)], radius: f64) 
             }
         }
     }
-    times.into_iter().collect()
+    times.into_iter().map(|(node, (time, centre))| (node, time, centre)).collect()
 }

@@ -19,7 +19,10 @@
 //! to work on sub-domains are in [`papers::eikonal`](crate::papers::eikonal).
 
 mod ball;
+mod ecg;
 pub(crate) mod gpu;
+mod gradient;
+mod lead_field;
 mod local;
 mod paths;
 pub(crate) mod problem;
@@ -28,19 +31,23 @@ mod sweep;
 mod team;
 #[cfg(test)]
 pub(crate) mod tests;
+mod tree;
 
 use pogo_formats::eikonal::EikonalMeshView;
 use rayon::prelude::*;
 
 use crate::simd::Real;
-pub use ball::exact_ball;
+pub use ball::{exact_ball, exact_ball_with_centres};
+pub use ecg::{Conductor, Samples, potentials};
 pub use gpu::{GpuSettings, GpuSolver, gpu_modules};
-pub use paths::{Predecessor, conduction_speed, predecessors};
+pub use gradient::{Crossing, Derivative, Origin, Walk};
+pub use paths::{Predecessor, conduction_speed, keeps_start, predecessors};
 use problem::first_time;
 pub use problem::{Arrival, BLOCKED, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Metrics, Statistics};
 use products::{Elements, StoredElements, squares};
 use sweep::{Nobody, Others, Pieces, Starts, Sweeper};
 pub use team::{EikonalPart, TeamSolver, cut};
+pub use tree::{Coupling, Joint, JointArrival, Rounds, TreeOrigin, TreeTimes};
 
 /// A mesh that is ready to be solved for one or many sets of starts.
 pub struct EikonalSolver<'a, T: Real> {

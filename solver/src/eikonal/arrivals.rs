@@ -6,11 +6,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pogo_formats::eikonal::summary::Latest;
 use pogo_formats::write::npy::{Number, RowWriter};
-use pogo_kernels::eikonal::Arrival;
+use pogo_kernels::eikonal::{Arrival, Samples};
 use pogo_kernels::ranks::{Reader, Writer};
 use pogo_kernels::simd::Real;
 
 use super::context::Context;
+use super::ecg::Electric;
 use crate::error::SolveError;
 
 /// What is kept of a set.
@@ -28,18 +29,25 @@ pub(super) struct Row<T> {
     pub set: usize,
     /// Times of some nodes.
     pub times: Vec<T>,
+    /// ECG, (samples, channels), or empty.
+    pub ecg: Vec<f64>,
     pub case: Case,
 }
 
 impl<T: Real> Row<T> {
-    pub fn new(context: &Context<'_>, set: usize, arrival: &Arrival<T>, columns: &[u32]) -> Self {
+    pub fn new(context: &Context<'_>, set: usize, arrival: &Arrival<T>, asked: &Asked) -> Self {
         let case = Case {
             latest: context.latest(&arrival.time),
             unreached: arrival.unreached,
             sweeps: arrival.statistics.sweeps,
             local_solves: arrival.statistics.local_solves,
         };
-        Self { set, times: columns.iter().map(|&node| arrival.time[node as usize]).collect(), case }
+        let times = asked.columns.iter().map(|&node| arrival.time[node as usize]).collect();
+        let ecg = match (&context.electric, &asked.samples) {
+            (Some(electric), Some(samples)) => electric.channels(&context.problem, &arrival.time, samples),
+            _ => Vec::new(),
+        };
+        Self { set, times, ecg, case }
     }
 
     pub fn put(&self, writer: &mut Writer) {
@@ -50,6 +58,7 @@ impl<T: Real> Row<T> {
         let [x, y, z] = latest.map_or([0.0; 3], |latest| latest.position);
         writer.put(&[latest.map_or(0.0, |latest| latest.time), x, y, z]);
         writer.put(&self.times);
+        writer.put(&self.ecg);
     }
 
     pub fn take(reader: &mut Reader<'_>) -> Self {
@@ -63,13 +72,32 @@ impl<T: Real> Row<T> {
         });
         let (unreached, sweeps, local_solves) = (numbers[1] as usize, numbers[2] as u32, numbers[3]);
         let case = Case { latest, unreached, sweeps, local_solves };
-        Self { set: numbers[0] as usize, times: reader.take(), case }
+        Self { set: numbers[0] as usize, times: reader.take(), ecg: reader.take(), case }
+    }
+}
+
+/// What is kept of the times of a set.
+pub(super) struct Asked {
+    /// Nodes.
+    pub columns: Vec<u32>,
+    /// Samples of an ECG.
+    pub samples: Option<Samples>,
+}
+
+impl Asked {
+    /// Bytes of what is kept of a set.
+    pub fn bytes<T>(&self, context: &Context<'_>) -> usize {
+        let channels = context.electric.as_ref().map_or(0, Electric::n_channels);
+        let samples = self.samples.map_or(0, |samples| samples.n);
+        self.columns.len() * size_of::<T>() + channels * samples * size_of::<f64>()
     }
 }
 
 /// `arrivals.npy` while it grows, with what is kept of each set.
 pub(super) struct Table<'a> {
     rows: &'a RowWriter<'a>,
+    /// Rows of `ecgs.npy`.
+    ecgs: Option<&'a RowWriter<'a>>,
     path: PathBuf,
     found: Mutex<Found>,
 }
@@ -81,8 +109,8 @@ struct Found {
 
 impl<'a> Table<'a> {
     /// Of so many sets, into these rows of a file.
-    pub fn new(rows: &'a RowWriter<'a>, path: PathBuf, n_sets: usize) -> Self {
-        Self { rows, path, found: Mutex::new(Found { cases: vec![None; n_sets], failed: None }) }
+    pub fn new(rows: &'a RowWriter<'a>, ecgs: Option<&'a RowWriter<'a>>, path: PathBuf, n_sets: usize) -> Self {
+        Self { rows, ecgs, path, found: Mutex::new(Found { cases: vec![None; n_sets], failed: None }) }
     }
 
     /// What was kept of each set.
@@ -97,9 +125,10 @@ impl<'a> Table<'a> {
     /// Writes the times of a set, and keeps the rest.
     pub fn put<T: Number>(&self, row: &Row<T>) {
         let written = self.rows.row(row.set, row.times.iter().copied());
+        let ecg = self.ecgs.map_or(Ok(()), |ecgs| ecgs.row(row.set, row.ecg.iter().copied()));
         let mut found = self.found();
         found.cases[row.set] = Some(row.case.clone());
-        found.failed = found.failed.take().or(written.err());
+        found.failed = found.failed.take().or(written.err()).or(ecg.err());
     }
 
     /// # Errors

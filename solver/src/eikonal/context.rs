@@ -1,12 +1,13 @@
 //! What one run has at hand while it solves and writes.
 
 use pogo_formats::domains::SubDomainsView;
-use pogo_formats::eikonal::EikonalSetup;
 use pogo_formats::eikonal::summary::Latest;
+use pogo_formats::eikonal::{EikonalSetup, TreesView};
 use pogo_formats::words::counted;
-use pogo_kernels::eikonal::{EikonalError, EikonalProblem, exact_ball};
+use pogo_kernels::eikonal::{EikonalError, EikonalProblem, Joint, exact_ball};
 use pogo_kernels::simd::Real;
 
+use super::ecg::Electric;
 use crate::call::Call;
 use crate::error::{Kept, SolveError};
 
@@ -16,6 +17,11 @@ pub(super) struct Context<'a> {
     pub call: &'a Call<'a>,
     pub problem: EikonalProblem<'a>,
     pub domains: &'a SubDomainsView<'a>,
+    pub trees: &'a TreesView<'a>,
+    /// The trees, coupled to the tissue, if there are any.
+    pub joint: Option<Joint>,
+    /// The ECG, if one is asked for.
+    pub electric: Option<Electric<'a>>,
 }
 
 impl Context<'_> {

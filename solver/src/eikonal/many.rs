@@ -11,11 +11,11 @@ use pogo_formats::write::summary::{Ending, Status};
 use pogo_formats::write::write_atomically;
 use pogo_kernels::simd::Real;
 
-use super::arrivals::{Case, Table};
+use super::arrivals::{Asked, Case, Table};
 use super::context::Context;
 use super::engine::Engine;
-use super::spread;
 use super::table::{StartSet, StartTable, read_table};
+use super::{ecg, spread};
 use crate::error::SolveError;
 use crate::study::quote;
 
@@ -50,11 +50,19 @@ pub(super) fn run<T: Real + Number>(
         columns = vec![0; mesh.n_nodes()];
         mesh.original_node.iter().enumerate().for_each(|(node, &at)| columns[at as usize] = node as u32);
     }
+    let first = sets.iter().flat_map(|set| &set.starts).map(|start| start.1).fold(f64::INFINITY, f64::min);
+    let samples = context.electric.as_ref().map(|electric| electric.samples_of_many(first)).transpose();
+    let samples = samples.map_err(|reason| context.call.refuse(reason))?;
+    let asked = Asked { columns, samples };
     if !context.call.team.leads() {
-        return spread::solve(context, engines, starts, &columns, None);
+        return spread::solve(context, engines, starts, &asked, None);
     }
     let clock = Instant::now();
-    let cases = solve_all(context, engines, starts, &columns)?;
+    let cases = solve_all(context, engines, starts, &asked)?;
+    if let Some(samples) = &asked.samples {
+        summary.files.extend(ecg::write_axes(context, samples)?);
+    }
+    let columns = &asked.columns;
     summary.loop_seconds = clock.elapsed().as_secs_f64();
     write_index(&folder.join("cases.csv"), sets, &cases)?;
     summary.files.extend(["arrivals.npy".to_owned(), "cases.csv".to_owned()]);
@@ -77,19 +85,29 @@ fn solve_all<T: Real + Number>(
     context: &Context<'_>,
     engines: &mut [Engine<'_, T>],
     starts: &[Vec<(u32, f64)>],
-    columns: &[u32],
+    asked: &Asked,
 ) -> Result<Vec<Option<Case>>, SolveError> {
-    let path = context.call.folder.join("arrivals.npy");
-    let mut cases = Vec::new();
+    let folder = context.call.folder;
     let mut began = false;
-    let written =
-        npy::write_rows_in_any_order::<T, SolveError>(&path, [starts.len(), columns.len()], |rows: &RowWriter| {
-            let table = Table::new(rows, path.clone(), starts.len());
-            began = true;
-            spread::solve(context, engines, starts, columns, Some(&table))?;
-            cases = table.into_cases();
+    let mut fill = |rows: &RowWriter, ecgs: Option<&RowWriter>| -> Result<Vec<Option<Case>>, SolveError> {
+        let table = Table::new(rows, ecgs, folder.join("arrivals.npy"), starts.len());
+        began = true;
+        spread::solve(context, engines, starts, asked, Some(&table))?;
+        Ok(table.into_cases())
+    };
+    let mut cases = Vec::new();
+    let shape = [starts.len(), asked.columns.len()];
+    let written = npy::write_rows_in_any_order::<T, SolveError>(&folder.join("arrivals.npy"), &shape, |rows| {
+        let Some((samples, electric)) = asked.samples.as_ref().zip(context.electric.as_ref()) else {
+            cases = fill(rows, None)?;
+            return Ok(());
+        };
+        let shape = [starts.len(), samples.n, electric.n_channels()];
+        npy::write_rows_in_any_order::<f64, SolveError>(&folder.join("ecgs.npy"), &shape, |ecgs| {
+            cases = fill(rows, Some(ecgs))?;
             Ok(())
-        });
+        })
+    });
     if !began {
         // The others wait for the word to begin.
         context.call.team.as_the_leader_says(false);

@@ -2,7 +2,9 @@
 
 mod arrivals;
 mod context;
+mod ecg;
 mod engine;
+mod gradients;
 mod histogram;
 mod many;
 mod paths;
@@ -12,6 +14,7 @@ mod run;
 mod spread;
 mod starts;
 mod table;
+mod trees;
 
 use pogo_formats::eikonal::{Eikonal, EikonalSetup};
 use pogo_formats::physics::BlockFile;
@@ -35,7 +38,8 @@ impl Solve for Eikonal {
         let mesh = file.mesh();
         let mut need = Need::default();
         need.add("for times", mesh.n_nodes() as f64 * (16.0 * settings.precision.bytes() + 50.0));
-        need.add("for tensors", 48.0 * mesh.n_elements() as f64);
+        let tensors = if file.setup().ecg.is_some() { 2.0 } else { 1.0 };
+        need.add("for tensors", tensors * 48.0 * mesh.n_elements() as f64);
         need
     }
 
@@ -45,6 +49,6 @@ impl Solve for Eikonal {
         call: &Call<'_>,
         observer: &mut dyn Observer,
     ) -> Result<RunSummary, SolveError> {
-        run::run(&file.mesh(), &file.domains(), setup, call, observer)
+        run::run((&file.mesh(), &file.domains(), &file.trees()), setup, call, observer)
     }
 }

@@ -9,6 +9,52 @@ use pogo_formats::write::plot::{Scalar, SnapshotOptions, snapshot_png};
 
 use super::histogram::finite_range;
 
+/// The unit of time in seconds: pictures count in metres and seconds and choose prefixes themselves.
+pub(super) fn second(setup: &EikonalSetup) -> f64 {
+    match setup.time_unit.as_str() {
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "min" => 60.0,
+        _ => 1.0,
+    }
+}
+
+/// The unit of length in metres.
+fn metre(setup: &EikonalSetup) -> f64 {
+    match setup.length_unit.as_str() {
+        "um" | "µm" => 1e-6,
+        "mm" => 1e-3,
+        "cm" => 1e-2,
+        "km" => 1e3,
+        _ => 1.0,
+    }
+}
+
+/// Draws how long the wave was in each element on its way, −∂T/∂ln v, one picture a view; gives the names of the files.
+pub(super) fn sensitivity(
+    folder: &Path,
+    mesh: &EikonalMeshView,
+    setup: &EikonalSetup,
+    of: &str,
+    values: &[f64],
+) -> Result<Vec<String>, OutputError> {
+    let metre = metre(setup);
+    let coordinates: Vec<f64> = mesh.coordinates.iter().map(|x| metre * x).collect();
+    let scaled = EikonalMeshView { coordinates: &coordinates, ..mesh.clone() };
+    let drawn = Drawn::new(&scaled);
+    let second = second(setup);
+    let values: Vec<f64> = values.iter().map(|value| second * value).collect();
+    let options = SnapshotOptions {
+        title: format!("Sensitivity of T at {of}"),
+        label: "-dT/d(ln v)".into(),
+        unit: "s".into(),
+        ..SnapshotOptions::default()
+    };
+    let name = format!("gradient-{of}.png");
+    snapshot_png(&folder.join(&name), &drawn.view(&scaled), Scalar::Elemental(&values), &options)?;
+    Ok(vec![name])
+}
+
 /// Draws the times, one picture a view; gives the names of the files.
 pub(super) fn isochrones(
     folder: &Path,
@@ -17,20 +63,7 @@ pub(super) fn isochrones(
     time: &[f64],
 ) -> Result<Vec<String>, OutputError> {
     let Some([low, high]) = finite_range(time) else { return Ok(Vec::new()) };
-    // The pictures count in metres and seconds and choose prefixes themselves.
-    let second = match setup.time_unit.as_str() {
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "min" => 60.0,
-        _ => 1.0,
-    };
-    let metre = match setup.length_unit.as_str() {
-        "um" | "µm" => 1e-6,
-        "mm" => 1e-3,
-        "cm" => 1e-2,
-        "km" => 1e3,
-        _ => 1.0,
-    };
+    let (second, metre) = (second(setup), metre(setup));
     let coordinates: Vec<f64> = mesh.coordinates.iter().map(|x| metre * x).collect();
     let scaled = EikonalMeshView { coordinates: &coordinates, ..mesh.clone() };
     let drawn = Drawn::new(&scaled);

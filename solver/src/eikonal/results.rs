@@ -9,22 +9,23 @@ use pogo_formats::write::fields::FieldFormat;
 use pogo_formats::write::npy::{self, Number};
 use pogo_formats::write::simplices::{self, DataArray, Simplices, Values};
 use pogo_formats::write::write_atomically;
-use pogo_kernels::eikonal::{Arrival, Predecessor, conduction_speed, exact_ball, predecessors};
+use pogo_kernels::eikonal::{Predecessor, conduction_speed, exact_ball, predecessors};
 use pogo_kernels::simd::Real;
 use rayon::prelude::*;
 
 use super::context::Context;
-use super::{histogram, paths, pictures};
+use super::trees::Solved;
+use super::{ecg, gradients, histogram, paths, pictures, trees};
 use crate::error::SolveError;
 
 /// Writes the results of one set of starts.
 pub(super) fn write<T: Real + Number>(
     context: &Context<'_>,
-    starts: &[(u32, f64)],
-    arrival: &Arrival<T>,
+    solved: &Solved<T>,
     summary: &mut EikonalSummary,
 ) -> Result<(), SolveError> {
     let Context { setup, call, problem, .. } = context;
+    let (arrival, starts) = (&solved.arrival, &solved.starts);
     let (mesh, folder) = (&problem.mesh, call.folder);
     summary.unreached = arrival.unreached as u64;
     summary.latest = context.latest(&arrival.time);
@@ -63,6 +64,14 @@ pub(super) fn write<T: Real + Number>(
     if call.settings.plot {
         summary.files.extend(pictures::isochrones(folder, mesh, setup, &time)?);
     }
+    if let Some((times, _)) = &solved.trees {
+        summary.files.extend(trees::write(context, &time, times)?);
+    }
+    drop(time);
+    let (files, warning) = timed("ecg", || ecg::write(context, &arrival.time))?;
+    summary.files.extend(files);
+    summary.warnings.extend(warning);
+    summary.files.extend(timed("gradient", || gradients::write(context, solved))?);
     Ok(())
 }
 

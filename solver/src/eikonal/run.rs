@@ -6,7 +6,7 @@ use std::time::Instant;
 use pogo_formats::domains::SubDomainsView;
 use pogo_formats::eikonal::setup::LocalSolver;
 use pogo_formats::eikonal::summary::EikonalSummary;
-use pogo_formats::eikonal::{BLOCKED, EikonalMeshView, EikonalSetup, Symmetric, metrics};
+use pogo_formats::eikonal::{BLOCKED, EikonalMeshView, EikonalSetup, Symmetric, TreesView, metrics};
 use pogo_formats::timings::{peak_memory, timed};
 use pogo_formats::words::{counted, grouped};
 use pogo_formats::write::npy::Number;
@@ -15,8 +15,9 @@ use pogo_kernels::eikonal::{EikonalProblem, EikonalSettings, Metrics};
 use pogo_kernels::simd::Real;
 
 use super::context::Context;
+use super::ecg::Electric;
 use super::engine::Engine;
-use super::{many, results, starts};
+use super::{many, results, starts, trees};
 use crate::RunSummary;
 use crate::call::Call;
 use crate::config::Precision;
@@ -29,8 +30,7 @@ use crate::observe::Observer;
 /// # Errors
 /// Velocities that make no sense, starts without nodes, a file that cannot be written.
 pub(super) fn run(
-    mesh: &EikonalMeshView<'_>,
-    domains: &SubDomainsView<'_>,
+    (mesh, domains, trees): (&EikonalMeshView<'_>, &SubDomainsView<'_>, &TreesView<'_>),
     setup: &EikonalSetup,
     call: &Call<'_>,
     observer: &mut dyn Observer,
@@ -40,6 +40,9 @@ pub(super) fn run(
         let idle = call.overrides.iter().find(|text| text.starts_with("start.")).map(String::as_str);
         if let Some(idle) = idle.or(call.settings.plot.then_some("--plot")) {
             return Err(call.refuse(format!("{idle} does nothing with --starts; leave it out")));
+        }
+        if !setup.gradient.is_empty() {
+            observer.note("derivatives are those of one set of starts: [gradient] does nothing with --starts");
         }
     }
     observer.note(&format!(
@@ -59,7 +62,10 @@ pub(super) fn run(
     let results = call.team.leads().then(|| ResultFolder::take(call.folder, |_| false));
     let mut summary = start_summary(mesh, domains, setup, call, &metric);
     let problem = EikonalProblem { mesh: mesh.clone(), domains: Some(*domains), metrics: Metrics::Each(&metric) };
-    let context = Context { setup, call, problem, domains };
+    let (joint, warnings) = trees::joint(&problem, trees, setup).map_err(|reason| call.refuse(reason))?;
+    summary.warnings.extend(warnings);
+    let electric = Electric::new(mesh, setup, &metric).map_err(|reason| call.refuse(reason))?;
+    let context = Context { setup, call, problem, domains, trees, joint, electric };
     match call.settings.precision {
         Precision::F32 => solve::<f32>(&context, observer, &mut summary, began)?,
         Precision::F64 => solve::<f64>(&context, observer, &mut summary, began)?,
@@ -97,10 +103,12 @@ fn solve<T: Real + Number + 'static>(
     observer.note(&format!("on {}", summary.device));
     summary.setup_seconds = began.elapsed().as_secs_f64();
     let clock = Instant::now();
-    let arrival = timed("solve", || engine.solve(&with_balls)).map_err(|error| context.failed(error))?;
+    let solved = timed("solve", || trees::solve(context, &starts, &with_balls, |starts| engine.solve(starts)));
+    let solved = solved.map_err(|error| context.failed(error))?;
     summary.loop_seconds = clock.elapsed().as_secs_f64();
     drop(engine);
-    let statistics = &arrival.statistics;
+    let statistics = &solved.arrival.statistics;
+    summary.tree_rounds = solved.trees.as_ref().map(|(_, rounds)| *rounds);
     summary.cases = 1;
     summary.sweeps = statistics.sweeps.into();
     summary.local_solves = statistics.local_solves;
@@ -118,7 +126,7 @@ fn solve<T: Real + Number + 'static>(
     if call.interrupts.stop_requested() {
         summary.ending = Ending::new(Status::Interrupted, "stopped before all was written");
     }
-    timed("write results", || results::write(context, &starts, &arrival, summary))
+    timed("write results", || results::write(context, &solved, summary))
 }
 
 /// The engine of one set of starts; none in a process whose rank 0 leads, once that is done.

@@ -12,9 +12,10 @@ use pogo_kernels::eikonal::{Arrival, EikonalError};
 use pogo_kernels::ranks::{Reader, Writer};
 use pogo_kernels::simd::Real;
 
-use super::arrivals::{Row, Table};
+use super::arrivals::{Asked, Row, Table};
 use super::context::Context;
 use super::engine::Engine;
+use super::trees;
 use crate::error::SolveError;
 
 /// Bytes of times that rank 0 gets in one round.
@@ -28,16 +29,16 @@ pub(super) fn solve<T: Real + Number>(
     context: &Context<'_>,
     engines: &mut [Engine<'_, T>],
     starts: &[Vec<(u32, f64)>],
-    columns: &[u32],
+    asked: &Asked,
     table: Option<&Table<'_>>,
 ) -> Result<(), SolveError> {
     let team = &context.call.team;
     if team.local.len() == 1 && team.is_several() {
-        return by_processes(context, engines, starts, columns, table);
+        return by_processes(context, engines, starts, asked, table);
     }
     let each = |set, arrival: Arrival<T>| {
         if let Some(table) = table {
-            table.put(&Row::new(context, set, &arrival, columns));
+            table.put(&Row::new(context, set, &arrival, asked));
         }
     };
     on_engines(context, engines, starts, &each).map_err(|error| context.failed(error))?;
@@ -49,7 +50,7 @@ fn by_processes<T: Real + Number>(
     context: &Context<'_>,
     engines: &mut [Engine<'_, T>],
     starts: &[Vec<(u32, f64)>],
-    columns: &[u32],
+    asked: &Asked,
     table: Option<&Table<'_>>,
 ) -> Result<(), SolveError> {
     let (team, ranks) = (&context.call.team, &context.call.team.local[0]);
@@ -61,14 +62,14 @@ fn by_processes<T: Real + Number>(
     let group = engines.iter().map(Engine::group).max().unwrap_or(1);
     let groups = ranks.all_gather(vec![group as u8]);
     let group = usize::from(groups.iter().map(|bytes| bytes[0]).max().unwrap_or(1));
-    let most = ROUND_BYTES / ranks.n_ranks() / (columns.len() * size_of::<T>()).max(1);
+    let most = ROUND_BYTES / ranks.n_ranks() / asked.bytes::<T>(context).max(1);
     let share = most.clamp(1, n.div_ceil(ranks.n_ranks()).max(1)).next_multiple_of(group);
     for round in 0..n.div_ceil(share * ranks.n_ranks()) {
         let first = ((round * ranks.n_ranks() + ranks.rank()) * share).min(n);
         let mine = &starts[first..n.min(first + share)];
         let rows = Mutex::new(Writer::default());
         let each = |set, arrival: Arrival<T>| {
-            let row = Row::new(context, first + set, &arrival, columns);
+            let row = Row::new(context, first + set, &arrival, asked);
             match table {
                 Some(table) => table.put(&row),
                 None => row.put(&mut rows.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -102,6 +103,16 @@ fn keep<T: Real + Number>(table: &Table<'_>, rank: usize, bytes: &[u8]) -> Resul
     table.check()
 }
 
+/// Solves on one engine, with the trees if there are any.
+fn on_engine<T: Real>(
+    context: &Context<'_>,
+    engine: &mut Engine<'_, T>,
+    starts: &[Vec<(u32, f64)>],
+    each: &(dyn Fn(usize, Arrival<T>) + Sync),
+) -> Result<(), EikonalError> {
+    trees::solve_many(context, starts, each, &mut |sets, each| engine.solve_many(sets, each))
+}
+
 /// Solves on the engines of this process, and hands each result over with its number, in no order.
 fn on_engines<T: Real>(
     context: &Context<'_>,
@@ -110,7 +121,7 @@ fn on_engines<T: Real>(
     each: &(dyn Fn(usize, Arrival<T>) + Sync),
 ) -> Result<(), EikonalError> {
     if let [engine] = engines {
-        return engine.solve_many(starts, each);
+        return on_engine(context, engine, starts, each);
     }
     let n_threads = context.call.team.threads_of_rank(context.call.settings.threads);
     let group = engines.iter().map(Engine::group).max().unwrap_or(1);
@@ -124,7 +135,7 @@ fn on_engines<T: Real>(
                 return Ok(());
             }
             let some = &starts[first..starts.len().min(first + batch)];
-            engine.solve_many(some, &|set, arrival| each(first + set, arrival))?;
+            on_engine(context, engine, some, &|set, arrival| each(first + set, arrival))?;
         }
     };
     threads::in_pools(engines.iter_mut(), n_threads, work)?.into_iter().collect()

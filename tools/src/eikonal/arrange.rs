@@ -6,7 +6,7 @@ use std::path::Path;
 use pogo_formats::domains::SubDomains;
 use pogo_formats::eikonal::job::Applied;
 use pogo_formats::eikonal::setup::{EikonalSetup, StartRegion};
-use pogo_formats::eikonal::{Drawn, EikonalMesh, sub_domains};
+use pogo_formats::eikonal::{Drawn, EikonalMesh, Trees, sub_domains};
 use pogo_formats::mesh::NamedSet;
 use pogo_formats::read::mesh::MeshFile;
 use pogo_formats::voxel::morton_code;
@@ -48,6 +48,7 @@ impl EikonalError {
 pub struct Arranged {
     pub mesh: EikonalMesh,
     pub domains: SubDomains,
+    pub trees: Trees,
     /// Setup, its nodes in solver order.
     pub setup: EikonalSetup,
     pub notes: Vec<String>,
@@ -57,7 +58,7 @@ pub struct Arranged {
 /// The result does not depend on the number of threads.
 pub fn arrange(
     mut file: MeshFile,
-    applied: Applied,
+    mut applied: Applied,
     method: DomainMethod,
     n_domains: usize,
 ) -> Result<Arranged, EikonalError> {
@@ -79,7 +80,8 @@ pub fn arrange(
         return Err(EikonalError::TooLarge(mesh.neighbours.len()));
     }
     let domains = sub_domains(&word(&method), &node_first, &mesh);
-    Ok(Arranged { mesh, domains, setup: renumbered_setup(applied.setup, &place), notes })
+    let trees = std::mem::take(&mut applied.trees);
+    Ok(Arranged { mesh, domains, trees, setup: renumbered_setup(applied.setup, &place), notes })
 }
 
 /// A note on nodes without elements.
@@ -179,6 +181,8 @@ fn renumbered_setup(mut setup: EikonalSetup, place: &[u32]) -> EikonalSetup {
     }
     renumber(&mut setup.outputs.path_nodes);
     renumber(&mut setup.outputs.probe_nodes);
+    renumber(&mut setup.gradient.nodes);
+    setup.gradient.measured.iter_mut().for_each(|measured| measured.node = place[measured.node as usize]);
     setup
 }
 

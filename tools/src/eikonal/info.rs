@@ -7,7 +7,7 @@ use pogo_formats::eikonal::block::Eikonal;
 use pogo_formats::eikonal::setup::{
     Decomposition, Directions, EikonalSettings, EikonalSetup, LocalSolver, StartRegion, Velocity,
 };
-use pogo_formats::eikonal::{Drawn, EikonalMeshView, nodes_of};
+use pogo_formats::eikonal::{Drawn, EikonalMeshView, TreesView, nodes_of};
 use pogo_formats::physics::BlockFile;
 use pogo_formats::words::{counted, grouped};
 
@@ -60,6 +60,8 @@ impl Inspect for Eikonal {
             (&start.name, format!("{place} ({}), at time {time}", counted(nodes, "node")))
         });
         page.items("starts", &starts);
+        add_trees(&file.trees(), &setup, &mut page);
+        add_ecg(&setup, &mut page);
         page.figure("node_sets", &sets.node_sets);
         page.figure("element_sets", &sets.element_sets);
         let solver = solver_words(&setup.settings);
@@ -97,6 +99,38 @@ fn add_classes(mesh: &EikonalMeshView, setup: &EikonalSetup, page: &mut Listing)
         description: format!("{}; {description}", counted(elements.count, "element")),
     });
     page.list("velocities", &shown.collect::<Vec<_>>());
+}
+
+/// The trees of fibres, if there are any.
+fn add_trees(trees: &TreesView, setup: &EikonalSetup, page: &mut Listing) {
+    if setup.trees.is_empty() {
+        return;
+    }
+    let numbered: Vec<_> = setup.trees.iter().enumerate().collect();
+    let shown = items(&numbered, |&(at, tree)| {
+        let junctions = trees.junctions.iter().filter(|&&node| trees.nodes_of(at).contains(&(node as usize))).count();
+        let (edges, junctions) = (counted(trees.edges_of(at).len(), "edge"), counted(junctions, "junction"));
+        let start = tree
+            .start
+            .map_or_else(String::new, |(node, time)| format!(", start at its node {node} at time {}", number(time)));
+        (&tree.name, format!("{edges}, {junctions}, speed {}{start}", number(tree.speed)))
+    });
+    page.items("trees", &shown);
+}
+
+/// The electrodes and leads, if there are any.
+fn add_ecg(setup: &EikonalSetup, page: &mut Listing) {
+    let Some(ecg) = &setup.ecg else { return };
+    let electrodes = items(&ecg.electrodes, |electrode| {
+        (&electrode.name, format!("at {}", electrode.position.map(number).join(", ")))
+    });
+    page.items("electrodes", &electrodes);
+    let names = |list: &[u32]| {
+        let names: Vec<&str> = list.iter().map(|&index| ecg.electrodes[index as usize].name.as_str()).collect();
+        names.join(", ")
+    };
+    let leads = items(&ecg.leads, |lead| (&lead.name, format!("{} less {}", names(&lead.plus), names(&lead.minus))));
+    page.items("leads", &leads);
 }
 
 /// The sub-domains, the nodes of the smallest and of the largest, and what they read from each other.

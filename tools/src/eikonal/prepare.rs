@@ -74,7 +74,9 @@ impl Prepare for Eikonal {
         remarks.extend(checks.points_outside());
         let reach = reach(&checks.mesh, &metrics, &arranged.setup.starts)
             .map_err(|(index, message)| job.starts[index].place.error(message))?;
-        if let Some(first) = reach.first {
+        checks.conductivity(&metrics)?;
+        // Trees carry the wave on: what they reach is known when they are coupled, in a run.
+        if let Some(first) = reach.first.filter(|_| arranged.setup.trees.is_empty()) {
             let (unreached, n) = (reach.unreached, checks.mesh.n_nodes());
             remarks.push(format!("{file}: note: the wave cannot reach {unreached} of {n} nodes, node {first} first"));
         }
@@ -109,8 +111,8 @@ impl Prepare for Eikonal {
         work: &mut Work,
     ) -> Result<Made, PrepareError> {
         work.stage("write");
-        let Arranged { mesh, domains, setup, .. } = &arranged;
-        let bytes = write_block::<Self>(&request.output, EikonalContents { mesh, domains }, setup, provenance)?;
+        let Arranged { mesh, domains, trees, setup, .. } = &arranged;
+        let bytes = write_block::<Self>(&request.output, EikonalContents { mesh, domains, trees }, setup, provenance)?;
         let (nodes, elements) = (mesh.view().n_nodes(), mesh.view().n_elements());
         let kind = if mesh.corners == 4 { "tetrahedra" } else { "triangles" };
         let (classes, starts) = (classes(&arranged), &reach.start_nodes);
@@ -120,7 +122,13 @@ impl Prepare for Eikonal {
         figures.figure("elements", &elements);
         figures.figure("classes", &classes);
         figures.figure("start_nodes", starts);
-        figures.figure("unreached", &reach.unreached);
+        if setup.trees.is_empty() {
+            figures.figure("unreached", &reach.unreached);
+        } else {
+            let (names, junctions) = (setup.trees.len(), trees.junctions.len());
+            figures.figure("trees", &names);
+            figures.figure("junctions", &junctions);
+        }
         let velocities =
             if classes.len() == 1 { "1 velocity".to_owned() } else { format!("{} velocities", classes.len()) };
         let (elements, starts) = (grouped(elements as u64), counted(starts.iter().sum(), "start node"));
@@ -155,6 +163,16 @@ impl Checks<'_> {
             // The table of the job; none where the mesh itself gives the velocity.
             let place = self.job.velocities.get(class).map_or_else(String::new, |item| format!(" ({})", item.place));
             self.error_at(error.element, format!("element {label}{place}: {}", error.reason))
+        })
+    }
+
+    /// Refuses directions that the conductivity of an ECG needs and elements do not have.
+    fn conductivity(&self, metrics: &[Symmetric]) -> Result<(), JobError> {
+        let (Some(ecg), Some(item)) = (&self.arranged.setup.ecg, &self.job.ecg) else { return Ok(()) };
+        let found = ecg.conductivities(&self.mesh, &self.arranged.setup.classes, metrics);
+        found.map(|_| ()).map_err(|error| {
+            let label = self.mesh.element_labels[error.element];
+            item.place.error(format!("conductivity of element {label}: {}", error.reason))
         })
     }
 

@@ -5,7 +5,6 @@ mod block_voxel;
 mod generate;
 mod info;
 mod jobs;
-mod pogo_files;
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -5,7 +5,8 @@ use rayon::prelude::*;
 use crate::block::Table;
 use crate::block::check::{Check, PIECE, all_below, require};
 use crate::domains::SubDomainsView;
-use crate::eikonal::setup::{Start, StartRegion};
+use crate::eikonal::ecg::Ecg;
+use crate::eikonal::setup::{Start, StartRegion, TreeSettings};
 use crate::eikonal::{EikonalMesh, EikonalMeshView, EikonalSetup, sub_domains};
 
 /// Everything that [`EikonalBlockFile::open`](super::EikonalBlockFile::open) promises.
@@ -59,11 +60,35 @@ fn setup(mesh: &EikonalMeshView, setup: &EikonalSetup) -> Check {
             StartRegion::Label(_) | StartRegion::Box { .. } | StartRegion::Sphere { .. } | StartRegion::Nearest(_) => {}
         }
     }
+    for TreeSettings { name, speed, radius, delay, delay_back, start } in &setup.trees {
+        let numbers = [*speed, *delay, *delay_back, radius.unwrap_or(0.0)];
+        let right = numbers.iter().all(|value| *value >= 0.0 && value.is_finite()) && *speed > 0.0;
+        require(right && start.is_none_or(|(_, time)| time.is_finite()), || format!("tree `{name}`: a wrong number"))?;
+    }
     let settings = &setup.settings;
     let good = |value: f64| value >= 0.0 && value.is_finite();
     require(good(settings.tolerance) && good(settings.exact_radius), || "settings: a value is not a number".into())?;
     all_below("paths", &setup.outputs.path_nodes, n)?;
-    all_below("probes", &setup.outputs.probe_nodes, n)
+    all_below("probes", &setup.outputs.probe_nodes, n)?;
+    all_below("gradient", &setup.gradient.nodes, n)?;
+    let measured: Vec<u32> = setup.gradient.measured.iter().map(|measured| measured.node).collect();
+    all_below("measured times", &measured, n)?;
+    setup.ecg.as_ref().map_or(Ok(()), ecg)
+}
+
+/// Leads of electrodes that exist, and numbers that mean something.
+fn ecg(ecg: &Ecg) -> Check {
+    for lead in &ecg.leads {
+        all_below(&format!("lead `{}`", lead.name), &lead.plus, ecg.electrodes.len())?;
+        all_below(&format!("lead `{}`", lead.name), &lead.minus, ecg.electrodes.len())?;
+    }
+    let (template, sampling) = (&ecg.template, &ecg.sampling);
+    let positive = [ecg.torso, template.upstroke, template.recovery, sampling.step];
+    let positive = positive.into_iter().chain(ecg.conductivity).chain(template.duration);
+    let finite = [template.rest, template.peak].into_iter().chain(sampling.from).chain(sampling.to);
+    let points = ecg.electrodes.iter().flat_map(|electrode| electrode.position);
+    let right = positive.clone().all(|value| value > 0.0) && positive.chain(finite).chain(points).all(f64::is_finite);
+    require(right, || "ecg: a value that is no number, or not positive".into())
 }
 
 /// That every table says the same as the elements, and the interfaces the same as the neighbours.

@@ -1,4 +1,4 @@
-//! The block file of arrival times: sections `provenance`, `setup`, `mesh` and `domains`.
+//! The block file of arrival times: sections `provenance`, `setup`, `mesh`, `domains` and `trees`.
 
 mod check;
 #[cfg(test)]
@@ -7,7 +7,7 @@ mod tests;
 use crate::block::check::Check;
 use crate::block::sections;
 use crate::domains::SubDomains;
-use crate::eikonal::{EikonalMesh, EikonalSetup};
+use crate::eikonal::{EikonalMesh, EikonalSetup, Trees};
 use crate::physics::Physics;
 
 /// Arrival times on a mesh: the Eikonal equation.
@@ -20,6 +20,8 @@ sections! {
         mesh: EikonalMesh,
         /// Sub-domains and their messages; one if the mesh is not cut.
         domains: SubDomains,
+        /// Trees of fibres.
+        trees: Trees,
     }
 }
 
@@ -29,7 +31,8 @@ impl Physics for Eikonal {
     type Sections = EikonalSections;
 
     fn check(tables: &EikonalView, setup: &EikonalSetup) -> Check {
-        check::all(&tables.mesh, &tables.domains, setup)
+        check::all(&tables.mesh, &tables.domains, setup)?;
+        crate::eikonal::trees::check(&tables.trees, &setup.trees)
     }
 
     fn agreement(tables: &EikonalView) -> Check {

@@ -5,14 +5,15 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::block::{BlockError, Provenance, Source, damage};
-use crate::eikonal::setup::{Directions, Start, StartRegion, Velocity, VelocityClass};
+use crate::eikonal::ecg::{Ecg, Electrode, Lead, Sampling, Template};
+use crate::eikonal::setup::{Directions, Start, StartRegion, TreeSettings, Velocity, VelocityClass};
 use crate::eikonal::sub_domains;
 use crate::explicit::Explicit;
 use crate::mesh::NamedSet;
 use crate::physics::{BlockFile, write_block};
 
 type File = BlockFile<Eikonal>;
-type Contents = (EikonalMesh, SubDomains, EikonalSetup);
+type Contents = (EikonalMesh, SubDomains, EikonalSetup, Trees);
 
 /// Words of the error to expect, and how to cause it.
 type Spoil = (&'static str, fn(&mut Contents));
@@ -48,13 +49,34 @@ fn contents() -> Contents {
     ];
     let start = |name: &str, region| Start { name: name.into(), region, time: 0.5 };
     setup.starts = vec![start("n", StartRegion::Nodes(vec![0, 3])), start("s", StartRegion::Set(0))];
-    (mesh, domains, setup)
+    let tree =
+        TreeSettings { name: "t".into(), speed: 2.0, radius: None, delay: 0.1, delay_back: 0.2, start: Some((0, 1.0)) };
+    setup.trees = vec![tree];
+    let trees = Trees {
+        coordinates: vec![0.5; 9],
+        edges: vec![0, 1, 1, 2],
+        speeds: vec![1.0, 2.0],
+        node_first: vec![0, 3],
+        edge_first: vec![0, 2],
+        junctions: vec![2],
+    };
+    let electrode = |name: &str| Electrode { name: name.into(), position: [9.0; 3] };
+    setup.ecg = Some(Ecg {
+        electrodes: vec![electrode("LA"), electrode("RA")],
+        leads: vec![Lead { name: "I".into(), plus: vec![0], minus: vec![1] }],
+        conductivity: [1.0; 3],
+        torso: 0.2,
+        template: Template { rest: -85.0, peak: 30.0, upstroke: 1.0, duration: Some(300.0), recovery: 40.0 },
+        sampling: Sampling { step: 1.0, from: None, to: None },
+    });
+    setup.gradient.nodes = vec![5];
+    (mesh, domains, setup, trees)
 }
 
-fn write((mesh, domains, setup): &Contents, path: &Path) -> Result<u64, BlockError> {
+fn write((mesh, domains, setup, trees): &Contents, path: &Path) -> Result<u64, BlockError> {
     let source = Source { name: "heart.vtu".into(), bytes: 12, hash: 34 };
     let provenance = Provenance::new(Eikonal::NAME, vec![source], vec!["--domains 2".into()]);
-    write_block::<Eikonal>(path, EikonalContents { mesh, domains }, setup, &provenance)
+    write_block::<Eikonal>(path, EikonalContents { mesh, domains, trees }, setup, &provenance)
 }
 
 fn written(contents: &Contents) -> (tempfile::TempDir, PathBuf) {
@@ -77,7 +99,18 @@ fn everything(file: &File) -> String {
     }
     let metrics = crate::eikonal::metrics(&mesh, &file.setup().classes);
     let starts: Vec<_> = file.setup().starts.iter().map(|s| crate::eikonal::nodes_of(&mesh, &s.region)).collect();
-    format!("{mesh:?} {domains:?} {:?} {metrics:?} {starts:?}", file.setup())
+    let (trees, setup) = (file.trees(), file.setup());
+    for tree in 0..trees.n_trees() {
+        assert!(
+            trees
+                .edges_of(tree)
+                .flat_map(|edge| trees.ends(edge))
+                .all(|node| trees.point(node as usize)[0].is_finite())
+        );
+    }
+    let ecg = setup.ecg.as_ref();
+    let sigma = ecg.map(|ecg| (ecg.conductivities(&mesh, &setup.classes, &[]), ecg.channels().count()));
+    format!("{mesh:?} {domains:?} {setup:?} {metrics:?} {starts:?} {trees:?} {sigma:?}")
 }
 
 #[test]
@@ -88,6 +121,7 @@ fn what_is_written_is_read() {
     file.verify().unwrap();
     assert_eq!(format!("{:?}", file.mesh()), format!("{:?}", contents.0.view()));
     assert_eq!(format!("{:?}", file.domains()), format!("{:?}", contents.1.view()));
+    assert_eq!(format!("{:?}", file.trees()), format!("{:?}", contents.3.view()));
     assert_eq!(file.setup(), contents.2);
     assert_eq!(file.container().provenance().physics, "eikonal");
     let error = BlockFile::<Explicit>::open(&path).unwrap_err().to_string();
@@ -111,7 +145,7 @@ fn every_flipped_bit_is_found_and_none_misbehaves() {
 
 #[test]
 fn tables_that_do_not_fit_are_not_written() {
-    let spoil: [Spoil; 18] = [
+    let spoil: [Spoil; 26] = [
         ("5 corners", |c| c.0.corners = 5),
         ("mesh.coordinates", |c| c.0.coordinates[4] = f64::NAN),
         ("mesh.elements: index 6", |c| c.0.elements[3] = 6),
@@ -130,6 +164,14 @@ fn tables_that_do_not_fit_are_not_written() {
         ("not consecutive", |c| (c.1.range_first, c.1.ranges) = (vec![0, 2, 3], vec![0, 1, 1, 3, 3, 6])),
         ("start `s`: node set 3", |c| c.2.starts[1].region = StartRegion::Set(3)),
         ("start `n`", |c| c.2.starts[0].region = StartRegion::Nodes(vec![6])),
+        ("trees.edges: index 3", |c| c.3.edges[3] = 3),
+        ("trees.speeds: 1", |c| c.3.speeds.truncate(1)),
+        ("nodes of trees", |c| c.3.node_first[1] = 2),
+        ("edges of trees", |c| c.3.edge_first[1] = 3),
+        ("a start that is no node", |c| c.2.trees[0].start = Some((3, 0.0))),
+        ("trees: 1 with 0 settings", |c| c.2.trees.clear()),
+        ("lead `I`: index 2", |c| c.2.ecg.as_mut().unwrap().leads[0].minus = vec![2]),
+        ("gradient: index 6", |c| c.2.gradient.nodes = vec![6]),
     ];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("e.blk");

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{EikonalJob, NodeName, Velocity};
-use crate::eikonal::EikonalSetup;
+use super::{EikonalJob, NodeName, Velocity, ecg, tree};
+use crate::eikonal::gradient::{GradientOutputs, Measured};
 use crate::eikonal::setup::{self as model, Directions, EikonalOutputs, StartRegion, VelocityClass};
+use crate::eikonal::{EikonalSetup, Trees};
 use crate::job::{JobError, Located, Place};
 use crate::mesh::NamedSet;
 use crate::read::image::npy;
@@ -23,6 +24,8 @@ pub struct Applied {
     pub velocities: Vec<f64>,
     /// Tensors of single elements, (m, 6), or empty.
     pub tensor: Vec<f64>,
+    /// Trees of fibres.
+    pub trees: Trees,
     /// Classes, starts, settings, outputs. Lists of nodes hold indices of the file, which the caller renumbers.
     pub setup: EikonalSetup,
     /// Files that the job names.
@@ -77,7 +80,35 @@ impl EikonalJob {
             applied.setup.starts.push(model::Start { name, region, time: item.value.time });
         }
         applied.setup.outputs = self.outputs(mesh)?;
+        applied.setup.gradient = self.gradient(mesh)?;
+        let unit = applied.setup.time_unit.clone();
+        applied.setup.ecg = ecg::ecg(self.ecg.as_ref(), &self.electrodes, &self.leads, &unit)?;
+        tree::trees(&self.trees, table.scale.unwrap_or(1.0), &mut applied)?;
         Ok(applied)
+    }
+
+    /// The nodes whose times are derived, and the times that were measured.
+    fn gradient(&self, mesh: &MeshFile) -> Result<GradientOutputs, JobError> {
+        let Located { place, value } = &self.gradient;
+        let named: Result<Vec<u32>, String> = value.nodes.iter().map(|node| labelled(mesh, node)).collect();
+        let mut nodes = named.map_err(|message| place.error(message))?;
+        nodes.extend(value.points.iter().filter_map(|&point| nearest(mesh, point)));
+        if let Some(name) = &value.nset {
+            nodes.extend(&set(&mesh.node_sets, name, "node set", place)?.members);
+        }
+        let mut measured = Vec::new();
+        for Located { place, value } in &self.measured {
+            let node = match (&value.node, value.at) {
+                (Some(node), _) => Some(labelled(mesh, node).map_err(|message| place.error(message))?),
+                (None, at) => at.and_then(|at| nearest(mesh, at)),
+            };
+            let weight = value.weight.unwrap_or(1.0);
+            measured.extend(node.map(|node| Measured { node, time: value.time, weight }));
+        }
+        if nodes.is_empty() && measured.is_empty() && value.elements {
+            return Err(place.error("say whose times are derived: `nodes`, `points` or `nset`, or [[measured]] times"));
+        }
+        Ok(GradientOutputs { nodes, elements: value.elements, measured })
     }
 
     fn velocities(&self, mesh: &MeshFile, applied: &mut Applied) -> Result<(), JobError> {
@@ -92,6 +123,7 @@ impl EikonalJob {
             let name = item.value.name.clone().unwrap_or_else(|| format!("VELOCITY{}", class + 1));
             applied.setup.classes.push(VelocityClass { name, velocity });
         }
+        self.needs_of_ecg(mesh, &applied.setup.classes, &mut needs);
         self.check_classes(mesh, applied)?;
         applied.velocities = merged_speeds(&needs.speeds, &applied.class);
         applied.tensor = self.merged_tensors(mesh, &needs.tensors, &applied.class)?;
@@ -109,6 +141,28 @@ impl EikonalJob {
             }
         }
         Ok(())
+    }
+
+    /// The directions that the conductivity of an ECG needs of the mesh.
+    fn needs_of_ecg<'a>(&'a self, mesh: &MeshFile, classes: &[VelocityClass], needs: &mut Needs<'a>) {
+        let Some(Located { place, value }) = &self.ecg else { return };
+        let of_elements = |class: &VelocityClass| match &class.velocity {
+            model::Velocity::Blocked => false,
+            model::Velocity::Axes { directions, .. } | model::Velocity::EachSpeeds { directions, .. } => {
+                *directions == Directions::Each
+            }
+            _ => true,
+        };
+        if !classes.iter().any(of_elements) {
+            return;
+        }
+        let [fibre, sheet, normal] = value.along_axes();
+        if fibre != sheet || sheet != normal {
+            needs.fibre = needs.fibre.or(Some(place));
+        }
+        if sheet != normal && mesh.corners == 4 {
+            needs.sheet = needs.sheet.or(Some(place));
+        }
     }
 
     /// The velocity that a table gives, and what it needs of the mesh.

@@ -110,10 +110,71 @@ fn every_key_of_the_reference_is_read() {
     // Keys that exclude others stand there as comments: all of them are read one by one.
     let job = EikonalJob::parse(&text, "r", Path::new(".")).unwrap();
     assert!(job.velocities.len() > 3 && job.starts.len() > 3);
-    for key in
-        ["scale", "tags", "elset", "tag", "speed_data", "tensor_data", "sphere", "vtx", "probe_points", "decomposition"]
-    {
+    for key in [
+        "scale",
+        "tags",
+        "elset",
+        "tag",
+        "speed_data",
+        "tensor_data",
+        "sphere",
+        "vtx",
+        "probe_points",
+        "decomposition",
+        "start_at",
+        "edges",
+    ] {
         assert!(text.contains(key), "{key}");
+    }
+}
+
+#[test]
+fn electrodes_leads_and_trees_are_checked() {
+    let head = "[[velocity]]\nspeed = 1\n[[start]]\nnode = 10\n";
+    let electrodes = "[[electrode]]\nname = 'RA'\nposition = [9, 0, 0]\n[[electrode]]\nname = 'LA'\nposition = [0, 9, 0]\n\
+                      [[electrode]]\nname = 'LL'\nposition = [0, 0, 9]\n";
+    let ecg = "[ecg]\nconductivity = 0.2\n";
+    let applied = apply(&format!("{head}{electrodes}{ecg}standard_leads = true\n")).unwrap();
+    let found = applied.setup.ecg.unwrap();
+    let names: Vec<&str> = found.channels().collect();
+    assert_eq!(names, ["RA", "LA", "LL", "I", "II", "III", "aVR", "aVL", "aVF"]);
+    assert_eq!((&found.leads[3].plus[..], &found.leads[3].minus[..]), (&[0][..], &[1, 2][..]));
+    assert_eq!((found.conductivity, found.template.upstroke), ([0.2; 3], 1.0));
+    assert!(applied.fibre.is_empty());
+    // Along the fibre directions of the mesh are needed, but not by a velocity with its own.
+    let anisotropic = format!("{electrodes}[ecg]\nconductivity = [0.2, 0.1]\n");
+    assert_eq!(apply(&format!("{head}{anisotropic}")).unwrap().fibre.len(), 6);
+    let own = "[[velocity]]\nspeeds = [2, 1]\nfibre = [1, 0, 0]\n[[start]]\nnode = 10\n";
+    assert!(apply(&format!("{own}{anisotropic}")).unwrap().fibre.is_empty());
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("p.csv"), "x,y,z\n0,0,0\n1,0,0\n1,1,0\n").unwrap();
+    std::fs::write(folder.path().join("e.csv"), "0;1;2.5\n1;2;0.5\n").unwrap();
+    let tree = format!("[[tree]]\npoints = '{0}/p.csv'\nedges = '{0}/e.csv'\n", folder.path().display());
+    let applied = apply(&format!("[mesh]\nscale = 2\n{head}{tree}start_at = [0.1, 0, 0]\ndelay = 0.5\n")).unwrap();
+    assert_eq!(applied.trees.speeds, [2.5, 0.5]);
+    assert_eq!((&applied.trees.junctions[..], applied.trees.coordinates[3]), (&[2][..], 2.0));
+    let settings = &applied.setup.trees[0];
+    assert_eq!((settings.start, settings.delay_back, settings.speed), (Some((0, 0.0)), 0.5, 1.0));
+    for (text, expected) in [
+        (format!("{head}{ecg}"), "j.toml:5: error: an ECG needs [[electrode]]"),
+        (format!("{head}{electrodes}"), "j.toml:5: error: electrodes and leads go with an [ecg]"),
+        (
+            format!("{head}{electrodes}{ecg}[[lead]]\nname = 'x'\nplus = 'V1'\n"),
+            "no electrode \"V1\" (electrodes: RA, LA, LL)",
+        ),
+        (format!("{head}{electrodes}{ecg}[[lead]]\nname = 'la'\nplus = 'LA'\n"), "a lead \"la\" already"),
+        (format!("{head}{electrodes}[ecg]\nconductivity = 0\n"), "`conductivity` must be positive"),
+        (format!("{head}{electrodes}{ecg}recovery = 2\n"), "`recovery` goes with `duration`"),
+        (format!("[mesh]\ntime_unit = 's'\n{head}{electrodes}{ecg}"), "give `upstroke`: it is 1 ms when absent"),
+        (format!("{head}{tree}speed = 1\nfactor = 2\n"), "not both"),
+        (format!("{head}{tree}start_node = 3\n"), "there is no node 3: the tree has 3"),
+        (format!("{head}[[tree]]\nfile = 'none.vtu'\n"), "none.vtu"),
+        (format!("{head}[[tree]]\nspeed = 1\n"), "give one of `file`, `points`"),
+        (format!("{head}[gradient]\nelements = true\n"), "say whose times are derived"),
+        (format!("{head}[[measured]]\ntime = 1\n"), "give one of `node`, `at`"),
+    ] {
+        let error = apply(&text).unwrap_err();
+        assert!(error.contains(expected), "{error}\nexpected {expected}");
     }
 }
 

@@ -169,6 +169,25 @@ pub fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileError> {
     Ok(mesh)
 }
 
+/// Lines between nodes, as a file has them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LineMesh {
+    /// (n_nodes, 3).
+    pub coordinates: Vec<f64>,
+    /// Both nodes of each edge, (n_edges, 2).
+    pub edges: Vec<u32>,
+    /// A number on each edge, (n_edges,), or empty.
+    pub speeds: Vec<f64>,
+}
+
+/// Reads the lines of a `.vtu` or `.vtk` file; `speeds` names a cell array of one number a line.
+///
+/// # Errors
+/// [`MeshFileError`], as [`read`].
+pub fn read_lines(path: &Path, speeds: Option<&str>) -> Result<LineMesh, MeshFileError> {
+    vtu::lines::read(path, speeds)
+}
+
 /// Reads a file as a whole.
 fn bytes_of(path: &Path) -> Result<Vec<u8>, MeshFileError> {
     if path.is_dir() {

@@ -521,3 +521,30 @@ proptest! {
         let _ = read(&put(&folder, name, bytes), &[]);
     }
 }
+
+#[test]
+fn lines_and_polylines_are_edges() {
+    let folder = folder();
+    let text = "# vtk DataFile Version 3.0\ntree\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 4 float\n0 0 0 1 0 0 1 1 0 2 0 0\n\
+                CELLS 3 10\n3 0 1 2\n2 1 3\n2 2 3\nCELL_TYPES 3\n4\n3\n1\nCELL_DATA 3\nSCALARS cv float 1\nLOOKUP_TABLE default\n2 3 4\n";
+    let path = put(&folder, "tree.vtk", text);
+    let lines = read_lines(&path, Some("cv")).unwrap();
+    assert_eq!((&lines.edges[..], &lines.speeds[..]), (&[0, 1, 1, 2, 1, 3][..], &[2.0, 2.0, 3.0][..]));
+    assert_eq!(lines.coordinates.len(), 12);
+    let xml = |ends: &str| {
+        format!(
+            "<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" byte_order=\"LittleEndian\"><UnstructuredGrid>\n\
+             <Piece NumberOfPoints=\"2\" NumberOfCells=\"1\"><Points><DataArray type=\"Float64\" NumberOfComponents=\"3\" \
+             format=\"ascii\">0 0 0 0 0 1</DataArray></Points><Cells><DataArray type=\"Int64\" Name=\"connectivity\" \
+             format=\"ascii\">{ends}</DataArray><DataArray type=\"Int64\" Name=\"offsets\" format=\"ascii\">2</DataArray>\
+             <DataArray type=\"UInt8\" Name=\"types\" format=\"ascii\">3</DataArray></Cells></Piece></UnstructuredGrid></VTKFile>\n"
+        )
+    };
+    let path = put(&folder, "tree.vtu", xml("1 0"));
+    assert_eq!(read_lines(&path, None).unwrap().edges, [1, 0]);
+    assert!(read_lines(&path, Some("cv")).unwrap_err().to_string().contains("there is no cell array \"cv\""));
+    let path = put(&folder, "wrong.vtu", xml("0 2"));
+    assert!(read_lines(&path, None).unwrap_err().to_string().contains("cell 0 names point 2, and there are 2"));
+    let path = put(&folder, "tree.obj", "");
+    assert!(read_lines(&path, None).unwrap_err().to_string().contains("or from tables"));
+}

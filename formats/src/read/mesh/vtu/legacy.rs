@@ -5,7 +5,7 @@ use std::path::Path;
 use super::super::scan::{Scanner, parse, words};
 use super::super::{MeshFile, MeshFileError, bytes_of};
 use super::data::{Layout, Number, real};
-use super::{Array, Format, Header, Section, assemble};
+use super::{Array, Format, Header, Load, Section, assemble};
 
 /// The file, and how far it is read.
 struct Legacy<'a> {
@@ -20,6 +20,14 @@ struct Legacy<'a> {
 }
 
 pub(in super::super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
+    read_with(path, |header, load| assemble(path, header, load))
+}
+
+/// Reads a file; `assemble` makes of its arrays what is asked for.
+pub(super) fn read_with<R>(
+    path: &Path,
+    assemble: impl FnOnce(&Header, &Load) -> Result<R, MeshFileError>,
+) -> Result<R, MeshFileError> {
     let bytes = bytes_of(path)?;
     let header = Header { layout: Ok(Layout::default()), pieces: vec![(0, 0)], arrays: Vec::new() };
     let scan = Scanner::new(path, &bytes);
@@ -32,7 +40,7 @@ pub(in super::super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
             _ => Ok(Vec::new()),
         }
     };
-    assemble(path, &header, &load)
+    assemble(&header, &load)
 }
 
 impl<'a> Legacy<'a> {

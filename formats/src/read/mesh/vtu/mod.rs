@@ -3,6 +3,7 @@
 
 mod data;
 pub(super) mod legacy;
+pub(super) mod lines;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -70,6 +71,14 @@ struct Header<'a> {
 }
 
 pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
+    read_with(path, |header, load| assemble(path, header, load))
+}
+
+/// Reads a file; `assemble` makes of its tags and arrays what is asked for.
+fn read_with<R>(
+    path: &Path,
+    assemble: impl FnOnce(&Header, &Load) -> Result<R, MeshFileError>,
+) -> Result<R, MeshFileError> {
     let bytes = bytes_of(path)?;
     let wrong = |line: u64, message: String| MeshFileError::new(path, line, message);
     // What follows <AppendedData> need not be XML.
@@ -103,7 +112,7 @@ pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
         }
         .map_err(place)
     };
-    assemble(path, &header, &load)
+    assemble(&header, &load)
 }
 
 /// A piece of a file.
