@@ -5,6 +5,7 @@ mod block_voxel;
 mod generate;
 mod info;
 mod jobs;
+mod pogo_files;
 
 use std::path::Path;
 use std::process::{Command, Output};
