@@ -10,6 +10,9 @@ use pogo_formats::read::deck::pogo::{PogoOptions, ShearOrder};
 use pogo_formats::read::deck::{Deck, Note, ReadOptions, read, read_bytes};
 use pogo_tests::pogo::{PogoModel, Signal, dof};
 
+/// Makes a model wrong.
+type Change<'a> = &'a dyn Fn(&mut PogoModel);
+
 fn deck_with(options: &ReadOptions, bytes: &[u8]) -> Result<Deck, String> {
     read_bytes(Path::new("m.pogo-inp"), bytes, options).map_err(|error| error.to_string())
 }
@@ -296,12 +299,12 @@ fn ties_of_coinciding_nodes_join_meshes() {
 
 #[test]
 fn what_is_not_computed_is_refused_by_name() {
-    let with = |change: &dyn Fn(&mut PogoModel)| {
+    let with = |change: Change| {
         let mut plate = PogoModel::plate(2, 1);
         change(&mut plate);
         refused(&plate)
     };
-    let cases: [(&dyn Fn(&mut PogoModel), &str); 9] = [
+    let cases: [(Change, &str); 9] = [
         (&|m| m.type_names[0] = "AC2D4".into(), "element types that are not computed: AC2D4 (2) (AC: acoustic)"),
         (&|m| m.dofs_a_node = 1, "nodes have 1 degree of freedom in 2 dimensions, as in acoustic models"),
         (&|m| m.materials[0] = (-1, 5, vec![1500.0, 1000.0, 0.0]), "material 1: type 5 (byte "),
@@ -348,12 +351,12 @@ fn a_cut_file_is_one_message_with_the_byte() {
 #[test]
 fn forged_counts_and_numbers_are_refused_without_memory() {
     let plate = PogoModel::plate(2, 1);
-    let with = |change: &dyn Fn(&mut PogoModel)| {
+    let with = |change: Change| {
         let mut forged = plate.clone();
         change(&mut forged);
         refused(&forged)
     };
-    let cases: [(&dyn Fn(&mut PogoModel), &str); 8] = [
+    let cases: [(Change, &str); 8] = [
         (&|m| m.connectivity[2] = 6, "a node of an element is 6 (byte "),
         (&|m| m.types[1] = -1, "the type of an element is -1 (byte "),
         (&|m| m.material_of[1] = 1, "the material of an element is 1 (byte "),
