@@ -13,6 +13,7 @@ use serde::Serialize;
 
 /// One stage, in the order in which stages began, each before those inside it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Stage {
     /// Names from the outermost stage to this one, with `/` between them.
     pub stage: String,

@@ -27,7 +27,8 @@ fn main() {
     let held = (0_u32..).zip(positions).filter(|(_, at)| at[2] == 0);
     let fixed: Vec<FixedDof> =
         held.flat_map(|(node, _)| (0..3).map(move |direction| FixedDof { node, direction, value: 0.0 })).collect();
-    let problem = StaticProblem { bricks: view, moduli, poisson: 0.3, spacing: 1.0, fixed: &fixed, forces: &[] };
+    let problem =
+        StaticProblem { bricks: view, moduli, ratios: Ratios::One(0.3), spacing: 1.0, fixed: &fixed, forces: &[] };
     let report = measure_fine_level(&problem, repeats).expect("a device");
     let copy = pogo_kernels::device::copy_bandwidth().expect("a device");
     let dof = 3.0 * view.n_nodes() as f64;

@@ -7,6 +7,7 @@ use crate::write::summary::{Ending, Origin};
 
 /// The element that limits the increment.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorstElement {
     /// User's label.
     pub label: u32,
@@ -20,14 +21,15 @@ pub struct WorstElement {
 
 /// Energies at the end, J.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FinalEnergy {
-    /// ½ vᵀ M v.
+    /// ½ vᵀ M v, J.
     pub kinetic: f64,
-    /// ½ uᵀ K u.
+    /// ½ uᵀ K u, J.
     pub strain: f64,
-    /// Work done by forces and moving supports.
+    /// Work done by forces and moving supports, J.
     pub external: f64,
-    /// Taken by damping.
+    /// Energy that damping has taken, J.
     pub damped: f64,
     /// |kinetic + strain + damped − external − initial| over the largest of them.
     pub balance_error: f64,
@@ -47,22 +49,27 @@ impl From<EnergyRow> for FinalEnergy {
 
 /// Everything a script wants to know about a run. Numbers that are not finite become `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
-#[allow(missing_docs)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExplicitSummary {
+    /// How the run ended.
     #[serde(flatten)]
     pub ending: Ending,
     /// `explicit`.
     pub physics: &'static str,
+    /// What was solved.
     #[serde(flatten)]
     pub origin: Origin,
+    /// Nodes of the model.
     pub nodes: u64,
+    /// Elements of the model.
     pub elements: u64,
-    /// 2 or 3.
+    /// Dimensions of the mesh, 2 or 3.
     pub dimension: u32,
+    /// Blocks that the mesh was cut into.
     pub blocks: u64,
-    /// η.
+    /// Nodes over the nodes that the blocks have room for, η.
     pub block_efficiency: f64,
-    /// Step reached.
+    /// Number of steps from time 0 to the end.
     pub steps: u64,
     /// Step that the run started from: 0, or the checkpoint's.
     pub first_step: u64,
@@ -70,7 +77,7 @@ pub struct ExplicitSummary {
     pub increment: f64,
     /// Largest stable Δt, s.
     pub stable_increment: f64,
-    /// Element that limits it.
+    /// Element that limits it; `null` where the model has none.
     pub worst_element: Option<WorstElement>,
     /// Time reached, s.
     pub time: f64,
@@ -78,19 +85,21 @@ pub struct ExplicitSummary {
     pub device: String,
     /// `f32` or `f64`.
     pub precision: String,
+    /// Threads that computed.
     pub threads: u32,
+    /// Mass lumping: `row-sum`, `hrz` or `equal`.
     pub lumping: String,
     /// Wall-clock time of the time loop, s.
     pub loop_seconds: f64,
     /// Wall-clock time of the whole run, s.
     pub total_seconds: f64,
-    /// nodes × steps done in this run / `loop_seconds`.
+    /// Nodes × steps done in this run over `loop_seconds`, 1/s.
     pub node_steps_per_second: f64,
     /// Bytes read and written a node-step, by count.
     pub bytes_per_node_step: f64,
-    /// Peak resident memory, bytes.
+    /// Peak resident memory, bytes; `null` where the system does not tell it.
     pub peak_memory_bytes: Option<u64>,
-    /// At the end.
+    /// Energies at the end, J.
     pub energy: FinalEnergy,
     /// Files written, relative to the output folder.
     pub files: Vec<String>,

@@ -35,6 +35,15 @@ impl JobText {
     /// [`JobError`] for a file that cannot be read.
     pub fn read(paths: &[impl AsRef<Path>]) -> Result<Self, JobError> {
         let mut all = Self::default();
+        all.add_files(paths)?;
+        Ok(all)
+    }
+
+    /// Reads files that win over what is there.
+    ///
+    /// # Errors
+    /// [`JobError`] for a file that cannot be read.
+    pub fn add_files(&mut self, paths: &[impl AsRef<Path>]) -> Result<(), JobError> {
         for path in paths.iter().map(AsRef::as_ref) {
             let name = path.display().to_string();
             let error = |message| JobError { file: name.clone(), line: 0, message };
@@ -43,9 +52,9 @@ impl JobText {
                 return Err(error("this job is no file but a folder or a pipe: save it as a file".into()));
             }
             let text = inputs::read_to_string(path).map_err(|why| error(format!("cannot read this job: {why}")))?;
-            all.add(&text, &name, path.parent().unwrap_or(Path::new("")));
+            self.add(&text, &name, path.parent().unwrap_or(Path::new("")));
         }
-        Ok(all)
+        Ok(())
     }
 
     /// Adds a later file; `name` is the file as errors show it, `folder` what its file names are relative to.

@@ -210,31 +210,35 @@ pub fn write_spring_events<'a>(
 
 /// Energies at the end of a run, J.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FinalSpringEnergy {
-    /// ½ Σ m v².
+    /// ½ Σ m v², J.
     pub kinetic: f64,
-    /// ½ Σ k (l − L)².
+    /// ½ Σ k (l − L)², J.
     pub elastic: f64,
-    /// −Σ m g · u.
+    /// −Σ m g · u, J.
     pub gravity: f64,
-    /// Work of forces and driven particles; none where it was not followed.
+    /// Work of forces and driven particles, J; `null` where it was not followed.
     pub external: Option<f64>,
-    /// Taken by dampers; none where it was not followed.
+    /// Energy that dampers have taken, J; `null` where it was not followed.
     pub dissipated: Option<f64>,
-    /// Σ m v, kg m/s.
+    /// Momentum Σ m v, kg m/s.
     pub momentum: [f64; 3],
 }
 
 /// Everything a script wants to know about a run. Numbers that are not finite become `null`.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
-#[allow(missing_docs)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpringSummary {
+    /// How the run ended.
     #[serde(flatten)]
     pub ending: Ending,
     /// `spring`.
     pub physics: &'static str,
+    /// What was solved.
     #[serde(flatten)]
     pub origin: Origin,
+    /// Particles of the model.
     pub particles: u64,
     /// Springs at the start.
     pub springs: u64,
@@ -250,7 +254,7 @@ pub struct SpringSummary {
     pub added: u64,
     /// `implicit`, `explicit` or `explicit-global`.
     pub addressing: String,
-    /// Step reached.
+    /// Number of steps from time 0 to the end.
     pub steps: u64,
     /// Step that the run started from: 0, or the checkpoint's.
     pub first_step: u64,
@@ -264,18 +268,19 @@ pub struct SpringSummary {
     pub device: String,
     /// `f32` or `f64`.
     pub precision: String,
+    /// Threads that computed.
     pub threads: u32,
     /// Wall-clock time of the time loop, s.
     pub loop_seconds: f64,
     /// Wall-clock time of the whole run, s.
     pub total_seconds: f64,
-    /// particles × steps done in this run / `loop_seconds`.
+    /// Particles × steps done in this run over `loop_seconds`, 1/s.
     pub particle_steps_per_second: f64,
     /// Bytes read and written a particle-step, by count.
     pub bytes_per_particle_step: f64,
-    /// Peak resident memory, bytes.
+    /// Peak resident memory, bytes; `null` where the system does not tell it.
     pub peak_memory_bytes: Option<u64>,
-    /// At the end.
+    /// Energies at the end.
     pub energy: FinalSpringEnergy,
     /// Files written, relative to the output folder.
     pub files: Vec<String>,

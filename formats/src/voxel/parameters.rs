@@ -97,26 +97,38 @@ fn slots(setup: &mut VoxelSetup) -> Vec<Slot<'_>> {
     let VoxelSetup { materials, modulus_scale, poisson, magnitudes, solver, output, .. } = setup;
     let mut table = Table::default();
     let has_classes = !materials.is_empty();
+    let all_have_own = has_classes && materials.iter().all(|material| material.poisson.is_some());
     for material in materials {
         table.prefix = format!("material.{}", material.name);
         table.number("young", &mut material.young, Range::Positive, "force/length²", "Young's modulus");
+        let ratio = |text: &str| Range::Poisson.check(number(text)?);
+        table.optional(
+            "poisson",
+            &mut material.poisson,
+            |ratio| ratio,
+            ratio,
+            "Poisson's ratio; auto: that of the model",
+        );
     }
     table.prefix = "material".into();
     table.number("scale", modulus_scale, Range::Positive, "", "factor on the moduli of single voxels");
     if let Some(slot) = table.slots.last_mut() {
         slot.hidden = has_classes;
     }
-    table.slots.push(Slot {
-        name: "poisson".into(),
-        value: Value::Number(*poisson),
-        unit: "",
-        help: "Poisson's ratio of all voxels",
-        hidden: false,
-        set: Box::new(move |text: &str| {
-            *poisson = Range::Poisson.check(number(text)?)?;
-            Ok(())
-        }),
-    });
+    // Without a voxel that it is for, it has no effect.
+    if !all_have_own {
+        table.slots.push(Slot {
+            name: "poisson".into(),
+            value: Value::Number(*poisson),
+            unit: "",
+            help: "Poisson's ratio of all voxels but those of materials with their own",
+            hidden: false,
+            set: Box::new(move |text: &str| {
+                *poisson = Range::Poisson.check(number(text)?)?;
+                Ok(())
+            }),
+        });
+    }
     for magnitude in magnitudes {
         let (unit, help) = match magnitude.kind {
             MagnitudeKind::Strain => ("", "apparent strain, negative in compression"),
@@ -153,6 +165,8 @@ fn slots(setup: &mut VoxelSetup) -> Vec<Slot<'_>> {
     table.push("histogram_bins", value, "", "classes of the histograms", Box::new(set));
     table.number("failure_volume", &mut output.failure_volume, Range::Fraction, "", "Pistoia: share of the volume");
     table.number("failure_strain", &mut output.failure_strain, Range::Positive, "", "Pistoia: effective strain");
+    let help = "Pistoia: strain energy at the voxel's centre or its mean: centre or mean";
+    table.choice("failure_energy", &mut output.failure_energy, help);
     table.axis("slice", &mut output.slice.0, "normal of the slice that is drawn: x, y or z");
     table.number("slice_at", &mut output.slice.1, Range::Unit, "", "where the slice is, from 0 to 1");
     table.slots
@@ -211,7 +225,7 @@ mod tests {
 
     fn setup() -> VoxelSetup {
         VoxelSetup {
-            materials: vec![VoxelMaterial { name: "bone".into(), young: 1e4 }],
+            materials: vec![VoxelMaterial { name: "bone".into(), young: 1e4, poisson: None }],
             magnitudes: vec![Magnitude { name: "load.strain".into(), kind: MagnitudeKind::Strain, value: -0.01 }],
             ..VoxelSetup::default()
         }
@@ -233,6 +247,7 @@ mod tests {
             ("material.Bone.young", "12e3"),
             ("load.strain", "-0.02"),
             ("poisson", "0.35"),
+            ("material.bone.poisson", "0.25"),
             ("solver.cycle", "w"),
             ("solver.smoother_degree", "10"),
             ("solver.coarse_solver", "20"),
@@ -242,6 +257,9 @@ mod tests {
         assert_eq!(changed.materials[0].young, 12e3);
         assert_eq!(changed.magnitudes[0].value, -0.02);
         assert_eq!((changed.poisson, changed.solver.cycle), (0.35, Some(Cycle::W)));
+        assert_eq!((changed.ratios(), changed.one_ratio()), (Vec::new(), 0.25));
+        set(&mut changed, "material.bone.poisson", "auto").unwrap();
+        assert_eq!(changed.one_ratio(), 0.35);
         assert_eq!(changed.solver.coarse_solver, Some(CoarseSolver::Jacobi(20)));
     }
 
@@ -249,6 +267,7 @@ mod tests {
     fn what_makes_no_sense_is_refused() {
         for (name, value, expected) in [
             ("poisson", "0.5", "must lie between"),
+            ("material.bone.poisson", "-1", "must lie between"),
             ("material.bone.young", "0", "must be above 0"),
             ("solver.levels", "0", "whole number above 0, or auto"),
             ("output.slice_at", "2", "must lie between 0 and 1"),

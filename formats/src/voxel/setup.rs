@@ -12,6 +12,8 @@ pub struct VoxelMaterial {
     pub name: String,
     /// Young's modulus E, force / length², positive.
     pub young: f64,
+    /// Poisson's ratio ν in (−1, ½); none where it is that of the model.
+    pub poisson: Option<f64>,
 }
 
 /// What the number of a [`Magnitude`] is.
@@ -358,6 +360,15 @@ pub enum VoxelQuantity {
     Modulus,
 }
 
+/// Which strain-energy density of a voxel Pistoia's criterion looks at.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureEnergy {
+    /// ½ ε : D ε with the strain ε at the voxel's centre, as FAIM has it by default.
+    Centre,
+    /// The mean over the voxel, ½ uᵀ K u over its volume. It is never less.
+    Mean,
+}
+
 /// Most classes of a histogram.
 pub const MAX_BINS: u32 = 100_000;
 
@@ -374,6 +385,8 @@ pub struct VoxelOutput {
     pub failure_volume: f64,
     /// … and the effective strain that it may pass (0.007).
     pub failure_strain: f64,
+    /// The strain-energy density that the effective strain comes from.
+    pub failure_energy: FailureEnergy,
     /// The slice of the picture: normal axis and position, a fraction of the box.
     pub slice: (u8, f64),
 }
@@ -386,6 +399,7 @@ impl Default for VoxelOutput {
             histogram_bins: 100,
             failure_volume: 0.02,
             failure_strain: 0.007,
+            failure_energy: FailureEnergy::Centre,
             slice: (1, 0.5),
         }
     }
@@ -401,7 +415,7 @@ pub struct VoxelSetup {
     pub materials: Vec<VoxelMaterial>,
     /// What the moduli of single elements are multiplied with.
     pub modulus_scale: f64,
-    /// Poisson's ratio ν of all elements, in (−1, ½).
+    /// Poisson's ratio ν of all elements but those of materials with one of their own, in (−1, ½).
     pub poisson: f64,
     /// Lowest and highest node indices of the specimen: faces, areas and lengths are those of this box.
     pub bounds: [[u32; 3]; 2],
@@ -413,6 +427,19 @@ pub struct VoxelSetup {
     pub analysis: Analysis,
     pub solver: StaticSettings,
     pub output: VoxelOutput,
+}
+
+impl VoxelSetup {
+    /// Poisson's ratio of each material; empty where all elements have [the same](Self::one_ratio).
+    pub fn ratios(&self) -> Vec<f64> {
+        let ratios: Vec<f64> = self.materials.iter().map(|material| material.poisson.unwrap_or(self.poisson)).collect();
+        if ratios.windows(2).any(|pair| pair[0] != pair[1]) { ratios } else { Vec::new() }
+    }
+
+    /// Poisson's ratio of all elements, where [`ratios`](Self::ratios) is empty.
+    pub fn one_ratio(&self) -> f64 {
+        self.materials.first().and_then(|material| material.poisson).unwrap_or(self.poisson)
+    }
 }
 
 impl Default for VoxelSetup {

@@ -10,6 +10,7 @@ use crate::timings::{self, Stage};
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// All of it was done.
@@ -37,6 +38,7 @@ impl Status {
 
 /// The block file of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BlockFileSummary {
     /// As given on the command line.
     pub path: String,
@@ -48,10 +50,11 @@ pub struct BlockFileSummary {
 
 /// How a run ended: the first keys of every summary, together with `physics`.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
-#[allow(missing_docs)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ending {
+    /// How the run ended.
     pub status: Status,
-    /// Why the run did not complete.
+    /// Why the run did not complete; `null` where it did.
     pub message: Option<String>,
 }
 
@@ -64,12 +67,15 @@ impl Ending {
 
 /// What was solved, and by which Pogo: the next keys of every summary.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
-#[allow(missing_docs)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Origin {
+    /// Version of Pogo.
     pub version: String,
+    /// Title of the model; empty where it has none.
     pub title: String,
-    /// Name of the case in a study.
+    /// Name of the case in a study; `null` outside studies.
     pub case: Option<String>,
+    /// The block file that was run.
     pub block_file: BlockFileSummary,
     /// `--set NAME=VALUE` in force, in order.
     pub overrides: Vec<String>,

@@ -18,11 +18,19 @@ pub struct Cube {
     pub diagonal: f64,
 }
 
+/// Lamé's constants λ and μ of a material with E = 1 and Poisson's ratio ν in (−1, 0.5).
+pub(crate) fn lame(poisson: f64) -> [f64; 2] {
+    [poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson)), 0.5 / (1.0 + poisson)]
+}
+
 impl Cube {
     /// The stiffness for Poisson's ratio ν in (−1, 0.5).
     pub fn new(poisson: f64) -> Self {
-        let lambda = poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson));
-        let mu = 0.5 / (1.0 + poisson);
+        Self::of_lame(lame(poisson))
+    }
+
+    /// The stiffness for Lamé's constants λ and μ, instead of a modulus of 1.
+    pub(crate) fn of_lame([lambda, mu]: [f64; 2]) -> Self {
         let mut dense = [[0.0; 24]; 24];
         // Two Gauss points a direction integrate products of trilinear gradients exactly.
         let points = [0.5 - 0.5 / 3_f64.sqrt(), 0.5 + 0.5 / 3_f64.sqrt()];

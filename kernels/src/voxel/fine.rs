@@ -66,7 +66,7 @@ impl<'a, T: Real> Fine<'a, T> {
         (self.z, self.before) = (z, residual);
         let product = &self.product;
         let further = product.lend(&mut self.scratch);
-        coarse.correct(&mut self.before, &mut self.z, further, &|e| product.stiffness(e));
+        coarse.correct(&mut self.before, &mut self.z, further, &|e, part| product.stiffness(e, part));
         product.arranged_fixed().iter().for_each(|&dof| self.z[dof as usize] = T::default());
         self.smooth(r, false);
     }

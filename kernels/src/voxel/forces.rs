@@ -49,37 +49,48 @@ macro_rules! amplitudes {
     };
 }
 
+/// Adds the amplitudes of a further part.
+macro_rules! add_amplitudes {
+    ($f:ident, $further:ident) => {
+        for a in 0..3 {
+            for w in 0..8 {
+                $f[a][w] = $f[a][w] + $further[a][w];
+            }
+        }
+    };
+}
+
 pub(super) use {amplitudes, k, one, three, two};
 
-/// E h of eight rows of eight elements: the same for all that are there, or each its own.
+/// [`Cube::blocks`](super::cube::Cube::blocks) of a part of the stiffness.
+pub(super) type Part<T> = [[[T; 3]; 3]; 8];
+
+/// The stiffness of eight rows of eight elements: the same for all that are there, or each its own.
 pub(super) type Stiffnesses<'a, T> = (Option<T>, &'a [[T; 8]; 8]);
 
-/// f = E h K u of the elements between two planes of nodes; see [`Cube`].
-pub(super) struct Forces<'a, T> {
-    pub blocks: &'a [[[T; 3]; 3]; 8],
+/// f = Σ s_p K_p u, over `N` parts p, of the elements between two planes of nodes; see [`Cube`](super::cube::Cube) and
+/// [`Voxels`](super::problem::Voxels).
+pub(super) struct Forces<'a, T, const N: usize> {
+    pub parts: &'a [Part<T>; N],
     /// A bit for each of eight rows of eight elements.
     pub elements: u64,
-    pub stiffness: Stiffnesses<'a, T>,
+    pub stiffness: [Stiffnesses<'a, T>; N],
     pub displacements: [&'a Lines<T>; 2],
     pub forces: [&'a mut Sums<T>; 2],
 }
 
-impl<T: Real> Kernel for Forces<'_, T> {
+impl<T: Real, const N: usize> Kernel for Forces<'_, T, N> {
     type Output = ();
 
     #[inline(always)]
     fn run<I: InstructionSet>(self) {
-        let Self { blocks, elements, stiffness: (uniform, e), displacements: planes, forces: sums } = self;
+        let Self { parts, elements, stiffness, displacements: planes, forces: sums } = self;
         let zero = Eight::<T, I>::splat(T::default());
         for y in 0..8 {
             let row = (elements >> (8 * y)) as u8;
             if row == 0 {
                 continue;
             }
-            let e = match uniform {
-                Some(e) => Eight::new(std::array::from_fn(|x| if row >> x & 1 == 1 { e } else { T::default() })),
-                None => Eight::<T, I>::first_of(&e[y]),
-            };
             let mut u = [[zero; 8]; 3];
             for a in 0..3 {
                 let mut v = [zero; 8];
@@ -92,7 +103,20 @@ impl<T: Real> Kernel for Forces<'_, T> {
                 u[a] = walsh(v);
             }
             let mut f = [[zero; 8]; 3];
-            amplitudes!(blocks, u, e, f);
+            for p in 0..N {
+                let (blocks, (uniform, e)) = (&parts[p], stiffness[p]);
+                let e = match uniform {
+                    Some(e) => Eight::new(std::array::from_fn(|x| if row >> x & 1 == 1 { e } else { T::default() })),
+                    None => Eight::<T, I>::first_of(&e[y]),
+                };
+                if p == 0 {
+                    amplitudes!(blocks, u, e, f);
+                } else {
+                    let mut further = [[zero; 8]; 3];
+                    amplitudes!(blocks, u, e, further);
+                    add_amplitudes!(f, further);
+                }
+            }
             for a in 0..3 {
                 let v = walsh(f[a]);
                 for c in 0..4 {
@@ -108,22 +132,21 @@ impl<T: Real> Kernel for Forces<'_, T> {
 /// Component by component and corner by corner, eight cubes side by side.
 pub(super) type Corners<T> = [[[T; 8]; 8]; 3];
 
-/// f = E h K u of eight cubes; see [`Cube`].
-pub(super) struct Cubes<'a, T> {
-    pub blocks: &'a [[[T; 3]; 3]; 8],
+/// f = Σ s_p K_p u of eight cubes, over `N` parts p; see [`Forces`].
+pub(super) struct Cubes<'a, T, const N: usize> {
+    pub parts: &'a [Part<T>; N],
     pub displacements: &'a Corners<T>,
-    pub stiffness: &'a [T; 8],
+    pub stiffness: &'a [[T; 8]; N],
     pub forces: &'a mut Corners<T>,
 }
 
-impl<T: Real> Kernel for Cubes<'_, T> {
+impl<T: Real, const N: usize> Kernel for Cubes<'_, T, N> {
     type Output = ();
 
     #[inline(always)]
     fn run<I: InstructionSet>(self) {
-        let Self { blocks, displacements: from, stiffness: e, forces: to } = self;
+        let Self { parts, displacements: from, stiffness, forces: to } = self;
         let zero = Eight::<T, I>::splat(T::default());
-        let e = Eight::<T, I>::first_of(e);
         let mut u = [[zero; 8]; 3];
         for a in 0..3 {
             let mut v = [zero; 8];
@@ -133,7 +156,16 @@ impl<T: Real> Kernel for Cubes<'_, T> {
             u[a] = walsh(v);
         }
         let mut f = [[zero; 8]; 3];
-        amplitudes!(blocks, u, e, f);
+        for p in 0..N {
+            let (blocks, e) = (&parts[p], Eight::<T, I>::first_of(&stiffness[p]));
+            if p == 0 {
+                amplitudes!(blocks, u, e, f);
+            } else {
+                let mut further = [[zero; 8]; 3];
+                amplitudes!(blocks, u, e, further);
+                add_amplitudes!(f, further);
+            }
+        }
         for a in 0..3 {
             let v = walsh(f[a]);
             for c in 0..8 {

@@ -1,4 +1,4 @@
-//! Voxel statics: K u = f on cubes of one edge length and one Poisson's ratio, with a modulus each.
+//! Voxel statics: K u = f on cubes of one edge length, with a modulus each and Poisson's ratios by class.
 //!
 //! `README.md` in this folder describes the method.
 
@@ -28,7 +28,7 @@ pub use gpu::{FineReport, GpuSolverReport, GpuStaticSolver, Measurement, gpu_mod
 pub use iteration::{Solution, SolverSettings};
 pub use multigrid::{CycleKind, CycleSettings};
 pub(crate) use multigrid::{FACTORISED, PLACES, place_of};
-pub use problem::{FixedDof, Moduli, NodalForce, StaticProblem};
+pub use problem::{FixedDof, Lame, Moduli, NodalForce, Ratios, StaticProblem};
 pub(crate) use problem::{Stopping, Voxels};
 pub use product::{Grid, Joined, NodeTables, Product, Scratch, most_ranks};
 pub use share::RankShares;

@@ -3,6 +3,8 @@
 use pogo_formats::voxel::BricksView;
 use rayon::prelude::*;
 
+use super::cube::{Cube, lame};
+
 /// Young's modulus of each element.
 #[derive(Debug, Clone, Copy)]
 pub enum Moduli<'a> {
@@ -33,20 +35,65 @@ impl Moduli<'_> {
     }
 }
 
-/// Voxels of one size with their moduli.
+/// Lamé's constants of a class of elements, over its Young's modulus.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lame([f64; 2]);
+
+impl Lame {
+    /// Of Poisson's ratio ν in (−1, 0.5).
+    pub fn new(poisson: f64) -> Self {
+        Self(lame(poisson))
+    }
+
+    /// The stiffness of a cube of edge and modulus 1.
+    pub(crate) fn cube(&self) -> Cube {
+        Cube::of_lame(self.0)
+    }
+}
+
+/// Poisson's ratio of each element.
+#[derive(Debug, Clone, Copy)]
+pub enum Ratios<'a> {
+    /// That of all elements, in (−1, 0.5).
+    One(f64),
+    /// Those of the classes of [`Moduli::Classes`].
+    Classes(&'a [Lame]),
+}
+
+/// Stiffness s_p of fine elements, by element and part p; see [`Voxels`].
+pub(crate) type Stiffness<'a> = dyn Fn(usize, usize) -> f64 + Sync + 'a;
+
+/// Voxels of one size with their stiffness.
+///
+/// The matrix of an element is a sum over *parts* p: s_p K_p with numbers s_p of the element and cubes K_p of all. Elements of
+/// one Poisson's ratio ν have one part, s = E h and the cube of ν and of modulus 1. Others have two, s = λ h and s = μ h
+/// with the cubes of λ = 1, μ = 0 and of λ = 0, μ = 1.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Voxels<'a> {
     pub bricks: BricksView<'a>,
     pub moduli: Moduli<'a>,
+    pub ratios: Ratios<'a>,
     /// Edge of a voxel h.
     pub spacing: f64,
 }
 
 impl Voxels<'_> {
-    /// E h of element `e`.
+    /// s_p of element `e`.
     #[inline(always)]
-    pub fn stiffness(&self, e: usize) -> f64 {
-        self.spacing * self.moduli.young(e)
+    pub fn stiffness(&self, e: usize, part: usize) -> f64 {
+        let stiffness = self.spacing * self.moduli.young(e);
+        match (self.ratios, self.moduli) {
+            (Ratios::Classes(lame), Moduli::Classes { class, .. }) => lame[usize::from(class[e])].0[part] * stiffness,
+            _ => stiffness,
+        }
+    }
+
+    /// K_p of all parts.
+    pub fn cubes(&self) -> Vec<Cube> {
+        match self.ratios {
+            Ratios::One(poisson) => vec![Cube::new(poisson)],
+            Ratios::Classes(_) => vec![Cube::of_lame([1.0, 0.0]), Cube::of_lame([0.0, 1.0])],
+        }
     }
 }
 
@@ -93,8 +140,8 @@ pub struct StaticProblem<'a> {
     pub bricks: BricksView<'a>,
     /// Young's moduli E.
     pub moduli: Moduli<'a>,
-    /// Poisson's ratio ν of all elements, in (−1, 0.5).
-    pub poisson: f64,
+    /// Poisson's ratios ν.
+    pub ratios: Ratios<'a>,
     /// Edge of a voxel h.
     pub spacing: f64,
     /// Prescribed displacements, ascending by node and direction, each degree of freedom at most once.
@@ -103,11 +150,29 @@ pub struct StaticProblem<'a> {
     pub forces: &'a [NodalForce],
 }
 
-impl StaticProblem<'_> {
+impl<'a> StaticProblem<'a> {
+    /// The voxels of the problem.
+    pub(crate) fn voxels(&self) -> Voxels<'a> {
+        let Self { bricks, moduli, ratios, spacing, .. } = *self;
+        Voxels { bricks, moduli, ratios, spacing }
+    }
+
+    /// Poisson's ratio, if all elements have the same.
+    pub(crate) fn one_ratio(&self) -> Option<f64> {
+        if let Ratios::One(poisson) = self.ratios { Some(poisson) } else { None }
+    }
+
     /// Upper bound of the rounding error in ‖f − K x‖ for displacements of size 1.
     pub(crate) fn rounding(&self) -> f64 {
-        let young = (0..self.bricks.n_elements()).into_par_iter().map(|e| self.moduli.young(e));
-        1e-14 * (3.0 * self.bricks.n_nodes() as f64).sqrt() * self.spacing * young.reduce(|| 0.0, f64::max)
+        let size = |e: usize| match (self.ratios, self.moduli) {
+            (Ratios::Classes(lame), Moduli::Classes { class, young }) => {
+                let Lame([lambda, mu]) = lame[usize::from(class[e])];
+                young[usize::from(class[e])] * (lambda.abs() + 2.0 * mu)
+            }
+            _ => self.moduli.young(e),
+        };
+        let sizes = (0..self.bricks.n_elements()).into_par_iter().map(size);
+        1e-14 * (3.0 * self.bricks.n_nodes() as f64).sqrt() * self.spacing * sizes.reduce(|| 0.0, f64::max)
     }
 }
 

@@ -26,7 +26,14 @@ impl Model {
 
     /// Solves with `young` as the moduli of two classes or, if there are none, with one for each element. The first load case is stopped
     /// after some iterations.
-    fn check(&self, young: &[f64], settings: &SolverSettings, rank_counts: &[usize], stop_after: usize) {
+    fn check(
+        &self,
+        young: &[f64],
+        ratios: Ratios<'_>,
+        settings: &SolverSettings,
+        rank_counts: &[usize],
+        stop_after: usize,
+    ) {
         let view = self.bricks.view();
         let top = (0..view.n_bricks()).flat_map(|b| view.node_positions(b)).map(|at| at[2]).max().unwrap_or(0);
         let moduli = match young {
@@ -40,7 +47,7 @@ impl Model {
         });
         let force = |node| NodalForce { node, direction: 1, value: random(u64::from(node)) };
         let forces: Vec<NodalForce> = (0..view.n_nodes() as u32).step_by(97).map(force).collect();
-        let problem = StaticProblem { bricks: view, moduli, poisson: 0.3, spacing: 0.1, fixed: &fixed, forces: &[] };
+        let problem = StaticProblem { bricks: view, moduli, ratios, spacing: 0.1, fixed: &fixed, forces: &[] };
         let run = |mut solver: StaticSolver| {
             let mut until = |iteration: usize, _: f64| {
                 if iteration == stop_after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -75,6 +82,9 @@ impl Model {
     }
 }
 
+/// The same ratio of all elements.
+const ONE: Ratios = Ratios::One(0.3);
+
 fn thin([x, y, z]: [u32; 3]) -> bool {
     z % 5 == 0 || (x % 4 < 2 && y % 5 == 1)
 }
@@ -82,10 +92,12 @@ fn thin([x, y, z]: [u32; 3]) -> bool {
 #[test]
 fn ranks_solve_thin_and_full_samples() {
     let settings = SolverSettings { tolerance: 1e-8, ..SolverSettings::default() };
-    Model::new([60, 61, 59], thin).check(&[10.0, 30.0], &settings, &[2, 5], 3);
-    Model::new([41, 33, 47], |_| true).check(&[7.0, 7.0], &settings, &[1, 4], 3);
+    Model::new([60, 61, 59], thin).check(&[10.0, 30.0], ONE, &settings, &[2, 5], 3);
+    let lame = [Lame::new(0.1), Lame::new(0.45)];
+    Model::new([60, 31, 59], thin).check(&[10.0, 30.0], Ratios::Classes(&lame), &settings, &[3], 3);
+    Model::new([41, 33, 47], |_| true).check(&[7.0, 7.0], ONE, &settings, &[1, 4], 3);
     // A bar along which the ranks stand in line.
-    Model::new([9, 10, 400], |_| true).check(&[], &settings, &[3], 3);
+    Model::new([9, 10, 400], |_| true).check(&[], ONE, &settings, &[3], 3);
 }
 
 #[test]
@@ -101,7 +113,7 @@ fn ranks_solve_with_every_cycle_and_precision() {
         (CycleSettings { levels: 3, bottom_steps: Some(30), ..plain }, true),
     ] {
         let settings = SolverSettings { tolerance: 1e-6, double, cycle, iterations: 4, ..SolverSettings::default() };
-        model.check(&[], &settings, &[3], 5);
+        model.check(&[], ONE, &settings, &[3], 5);
     }
 }
 
@@ -110,5 +122,5 @@ fn ranks_solve_with_every_cycle_and_precision() {
 fn ranks_may_touch_at_a_few_nodes() {
     let settings = SolverSettings { tolerance: 1e-8, ..SolverSettings::default() };
     let model = Model::new([64, 64, 24], |[x, y, _]| (x < 32) == (y < 32));
-    model.check(&[5.0, 50.0], &settings, &[2, 3], 3);
+    model.check(&[5.0, 50.0], ONE, &settings, &[2, 3], 3);
 }

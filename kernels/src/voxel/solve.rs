@@ -12,7 +12,7 @@ use super::fine::Fine;
 use super::iteration::{Solution, SolverSettings, Steps, iterate};
 use super::multigrid::{Coarse, CycleSettings, FACTORISED, Host, Smoother};
 use super::number::{from_half, to_half};
-use super::problem::{FixedDof, NodalForce, StaticProblem, Stopping, Voxels};
+use super::problem::{FixedDof, NodalForce, Ratios, StaticProblem, Stopping};
 use super::product::{Grid, Product};
 use super::share::{RankShares, Share, bytes_of};
 use crate::ranks::{Ranks, Reader};
@@ -130,11 +130,9 @@ impl<'a, T: Real> Levels<'a, T> {
         settings: &CycleSettings,
         ranks: Option<&Arc<dyn Ranks>>,
     ) -> (Self, Option<RankShares>) {
-        let cube = Cube::new(problem.poisson);
         let dofs = problem.fixed.iter().map(|dof| dof.dof() as u32).collect();
-        let voxels = Voxels { bricks: problem.bricks, moduli: problem.moduli, spacing: problem.spacing };
         let finest = timings::stage("finest level");
-        let mut product = Product::on(voxels, grid, 0, cube.clone(), dofs);
+        let mut product = Product::on(problem.voxels(), grid, 0, dofs);
         let division = ranks.map(|ranks| product.divide(ranks));
         let mut share = product.share();
         if let Some(division) = &division {
@@ -146,16 +144,16 @@ impl<'a, T: Real> Levels<'a, T> {
         let mut mask = vec![0_u8; n_nodes];
         fixed.iter().for_each(|dof| mask[*dof as usize / 3] |= 1 << (dof % 3));
         let elements = timed("elements", || product.arranged_elements());
-        // The diagonal: one entry of the cube's for each element that has the node.
-        let inverse = product.node_sums(|sum| to_half(T::from_f64(1.0 / (sum * cube.diagonal))));
+        let inverse = product.diagonals(|diagonal| to_half(T::from_f64(1.0 / diagonal)));
         let [n_passed, n_pending] = product.needs();
         let shares = division.as_ref().map(|division| division.shares.clone());
         // A rank has written but a part of the memory that could be lent.
         let host = Host::Cpu { lent: if ranks.is_some() { [0; 3] } else { [3 * n_nodes, n_pending, n_passed] } };
         let _levels = timings::stage("hierarchy");
-        let coarse = Coarse::new(&cube, elements, &mask, &|e| product.stiffness(e), settings, host, division);
+        let coarse =
+            Coarse::new(product.cubes(), elements, &mask, &|e, p| product.stiffness(e, p), settings, host, division);
         let smoother = Smoother::new(settings.degree[0], settings.ratio);
-        let fine = Fine::new(product, share, inverse, element_bound(&cube), smoother);
+        let fine = Fine::new(product, share, inverse, largest_bound(problem.ratios), smoother);
         (Self { fine, coarse, fixed, rounding: problem.rounding(), ranks: ranks.cloned() }, shares)
     }
 
@@ -360,6 +358,14 @@ fn dot_half<T: Real>(share: &Share, a: &[T], b: &[u16]) -> f64 {
 fn doubles<T: Real>(memory: &mut [T]) -> &mut [f64] {
     // SAFETY: `Real` is f32 or f64 (nothing outside this crate can add one): any bits are valid for both.
     unsafe { memory.align_to_mut::<f64>().1 }
+}
+
+/// Largest of [`element_bound`] of all elements.
+fn largest_bound(ratios: Ratios<'_>) -> f64 {
+    match ratios {
+        Ratios::One(poisson) => element_bound(&Cube::new(poisson)),
+        Ratios::Classes(lame) => lame.iter().map(|lame| element_bound(&lame.cube())).fold(0.0, f64::max),
+    }
 }
 
 /// Largest eigenvalue of D⁻¹ K of one element. It bounds that of the whole, as both are sums over elements with the same

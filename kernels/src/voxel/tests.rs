@@ -12,6 +12,11 @@ pub(super) fn random(i: u64) -> f64 {
 
 /// y = K x element by element, with the dense stiffness.
 fn plain(bricks: &Bricks, stiffness: &[f64], cube: &Cube, x: &[f64]) -> Vec<f64> {
+    plain_of(bricks, &|element| (stiffness[element], cube), x)
+}
+
+/// The same with E h of each element and the cube of its Poisson's ratio.
+fn plain_of<'a>(bricks: &Bricks, of: &dyn Fn(usize) -> (f64, &'a Cube), x: &[f64]) -> Vec<f64> {
     let view = bricks.view();
     let mut y = vec![0.0; x.len()];
     let mut element = 0;
@@ -20,9 +25,10 @@ fn plain(bricks: &Bricks, stiffness: &[f64], cube: &Cube, x: &[f64]) -> Vec<f64>
             let nodes: Vec<usize> = (0..8_u32)
                 .map(|c| view.node([i + (c & 1), j + (c >> 1 & 1), k + (c >> 2)]).expect("its node") as usize)
                 .collect();
+            let (stiffness, cube) = of(element);
             for r in 0..24 {
                 let sum: f64 = (0..24).map(|s| cube.dense[r][s] * x[3 * nodes[s / 3] + s % 3]).sum();
-                y[3 * nodes[r / 3] + r % 3] += stiffness[element] * sum;
+                y[3 * nodes[r / 3] + r % 3] += stiffness * sum;
             }
             element += 1;
         }
@@ -37,9 +43,10 @@ fn the_product_is_that_of_the_elements() {
         let bricks = bricks_of(size, |[x, y, z]| random(u64::from(x + 1000 * (y + 1000 * z))) < share);
         let view = bricks.view();
         let modulus: Vec<f32> = (0..view.n_elements()).map(|e| 1.0 + random(e as u64) as f32).collect();
-        let cube = Cube::new(0.3);
-        let product =
-            Product::new(view, Moduli::Each { modulus: &modulus, scale: 3.0 }, cube.clone(), 0.5, vec![0, 17, 18]);
+        let (cube, moduli) = (Cube::new(0.3), Moduli::Each { modulus: &modulus, scale: 3.0 });
+        let ratios = Ratios::One(0.3);
+        let problem = StaticProblem { bricks: view, moduli, ratios, spacing: 0.5, fixed: &[], forces: &[] };
+        let product = Product::new(&problem, vec![0, 17, 18]);
         let x: Vec<f64> = (0..3 * view.n_nodes()).map(|i| random(i as u64 + 7) - 0.5).collect();
         let stiffness: Vec<f64> = modulus.iter().map(|&m| f64::from(m) * 1.5).collect();
         let mut expected = plain(&bricks, &stiffness, &cube, &x);
@@ -95,7 +102,8 @@ fn a_uniform_block_is_stretched_exactly() {
         ]
     });
     let moduli = Moduli::Classes { class: &class, young: &[young] };
-    let problem = StaticProblem { bricks: view, moduli, poisson: nu, spacing: h, fixed: &fixed, forces: &[] };
+    let problem =
+        StaticProblem { bricks: view, moduli, ratios: Ratios::One(nu), spacing: h, fixed: &fixed, forces: &[] };
     let settings = SolverSettings { tolerance: 1e-10, ..SolverSettings::default() };
     let mut solver = StaticSolver::new(&problem, Grid::Bricks, &settings);
     let solution = solver.solve(&fixed, &[], None, &mut go);
@@ -129,7 +137,8 @@ pub(super) fn check_bars(solve: impl Fn(&StaticProblem, &SolverSettings) -> Opti
             [0, 1, 2].map(|a| (at[a] == 0 || at[a] == size[a]).then_some(if a == 2 && at[a] > 0 { 0.01 } else { 0.0 }))
         });
         let moduli = Moduli::Classes { class: &class, young: &[100.0] };
-        let problem = StaticProblem { bricks: view, moduli, poisson: 0.3, spacing: 0.1, fixed: &fixed, forces: &[] };
+        let problem =
+            StaticProblem { bricks: view, moduli, ratios: Ratios::One(0.3), spacing: 0.1, fixed: &fixed, forces: &[] };
         let settings = SolverSettings { tolerance: 1e-10, iterations: 100, ..SolverSettings::default() };
         let Some(solution) = solve(&problem, &settings) else { return };
         assert!(solution.converged, "{size:?}: {}", solution.relative_residual);
@@ -154,7 +163,8 @@ pub(super) fn check_sheet(solve: impl Fn(&StaticProblem, &SolverSettings) -> Opt
             [0.0, 0.0, strain(at[2])].map(|u| outside.then_some(u))
         });
         let moduli = Moduli::Classes { class: &class, young: &[1e4] };
-        let problem = StaticProblem { bricks: view, moduli, poisson: 0.3, spacing: 0.05, fixed: &fixed, forces: &[] };
+        let problem =
+            StaticProblem { bricks: view, moduli, ratios: Ratios::One(0.3), spacing: 0.05, fixed: &fixed, forces: &[] };
         let settings = SolverSettings { iterations: 100, ..SolverSettings::default() };
         let Some(solution) = solve(&problem, &settings) else { return };
         assert!(solution.converged, "{z0}: {} after {}", solution.relative_residual, solution.iterations);
@@ -179,15 +189,14 @@ fn bars_between_frictionless_walls_are_solved() {
     });
 }
 
-/// Plain conjugate gradients in f64 with element by element products.
-fn plain_solve(bricks: &Bricks, stiffness: &[f64], cube: &Cube, fixed: &[FixedDof], forces: &[NodalForce]) -> Vec<f64> {
-    let n = 3 * bricks.view().n_nodes();
+/// Plain conjugate gradients in f64 with these products.
+fn plain_solve(n: usize, product: &dyn Fn(&[f64]) -> Vec<f64>, fixed: &[FixedDof], forces: &[NodalForce]) -> Vec<f64> {
     let (mut x, mut free) = (vec![0.0; n], vec![true; n]);
     for dof in fixed {
         x[3 * dof.node as usize + usize::from(dof.direction)] = dof.value;
         free[3 * dof.node as usize + usize::from(dof.direction)] = false;
     }
-    let mut r: Vec<f64> = plain(bricks, stiffness, cube, &x).iter().map(|y| -y).collect();
+    let mut r: Vec<f64> = product(&x).iter().map(|y| -y).collect();
     for force in forces {
         r[3 * force.node as usize + usize::from(force.direction)] += force.value;
     }
@@ -200,7 +209,7 @@ fn plain_solve(bricks: &Bricks, stiffness: &[f64], cube: &Cube, fixed: &[FixedDo
         if rr <= limit {
             return x;
         }
-        let mut q = plain(bricks, stiffness, cube, &p);
+        let mut q = product(&p);
         mask(&mut q);
         let alpha = rr / dot(&p, &q);
         for i in 0..n {
@@ -220,6 +229,8 @@ fn plain_solve(bricks: &Bricks, stiffness: &[f64], cube: &Cube, fixed: &[FixedDo
 pub(crate) struct Porous {
     pub bricks: Bricks,
     class: Vec<u8>,
+    /// Of both materials, if their ratios differ.
+    lame: Option<[Lame; 2]>,
     pub fixed: Vec<FixedDof>,
     pub forces: Vec<NodalForce>,
     expected: Vec<f64>,
@@ -229,6 +240,11 @@ const YOUNG: [f64; 2] = [1000.0, 3000.0];
 
 impl Porous {
     pub fn new() -> Self {
+        Self::of([0.25; 2])
+    }
+
+    /// With these Poisson's ratios of both materials.
+    pub fn of(poisson: [f64; 2]) -> Self {
         let solid = |[x, y, z]: [u32; 3]| z % 5 == 0 || (x % 4 < 2 && y % 5 == 1);
         let bricks = bricks_of([19, 17, 22], solid);
         let view = bricks.view();
@@ -240,16 +256,18 @@ impl Porous {
             .filter(|&node| fixed.iter().all(|dof| dof.node != node))
             .map(|node| NodalForce { node, direction: (node % 3) as u8, value: 0.3 })
             .collect();
-        let stiffness: Vec<f64> = class.iter().map(|&c| 0.1 * YOUNG[usize::from(c)]).collect();
-        let expected = plain_solve(&bricks, &stiffness, &Cube::new(0.25), &fixed, &forces);
-        Self { bricks, class, fixed, forces, expected }
+        let cubes = poisson.map(Cube::new);
+        let of = |e: usize| (0.1 * YOUNG[usize::from(class[e])], &cubes[usize::from(class[e])]);
+        let expected = plain_solve(3 * view.n_nodes(), &|x| plain_of(&bricks, &of, x), &fixed, &forces);
+        let lame = (poisson[0] != poisson[1]).then(|| poisson.map(Lame::new));
+        Self { bricks, class, lame, fixed, forces, expected }
     }
 
     pub fn problem(&self) -> StaticProblem<'_> {
         StaticProblem {
             bricks: self.bricks.view(),
             moduli: Moduli::Classes { class: &self.class, young: &YOUNG },
-            poisson: 0.25,
+            ratios: self.lame.as_ref().map_or(Ratios::One(0.25), |lame| Ratios::Classes(lame)),
             spacing: 0.1,
             fixed: &self.fixed,
             forces: &self.forces,
@@ -280,6 +298,46 @@ fn porous_blocks_are_solved_like_plain_conjugate_gradients_do() {
     let single =
         pool.install(|| StaticSolver::new(&problem, Grid::Bricks, &settings).solve(fixed, forces, None, &mut go));
     assert_eq!(single.displacement, solution.displacement);
+}
+
+#[test]
+fn materials_of_two_ratios_are_solved_like_plain_conjugate_gradients_do() {
+    for poisson in [[0.0, 0.45], [0.3, -0.3]] {
+        let porous = Porous::of(poisson);
+        let (problem, fixed, forces) = (porous.problem(), &porous.fixed, &porous.forces);
+        let plain = CycleSettings { bottom: 100, ..CycleSettings::default() };
+        for (cycle, double) in [
+            (plain.clone(), false),
+            (CycleSettings { kind: CycleKind::V, ..plain.clone() }, true),
+            (CycleSettings { split: false, levels: 2, ..plain }, false),
+        ] {
+            let settings = SolverSettings { tolerance: 1e-9, double, cycle, ..SolverSettings::default() };
+            let solution = StaticSolver::new(&problem, Grid::Bricks, &settings).solve(fixed, forces, None, &mut go);
+            let error = porous.error(&solution);
+            assert!(solution.converged && error < 1e-7, "{settings:?}: {} {error}", solution.relative_residual);
+            assert!(solution.iterations < 60, "{settings:?}: {}", solution.iterations);
+        }
+    }
+}
+
+#[test]
+fn equal_ratios_by_class_are_one_ratio() {
+    let porous = Porous::new();
+    let one = porous.problem();
+    let lame = [Lame::new(0.25); 2];
+    let both = StaticProblem { ratios: Ratios::Classes(&lame), ..one };
+    let [one, both] = [one, both].map(|problem| {
+        let product = Product::new(&problem, vec![1, 5]);
+        let x: Vec<f64> = (0..3 * problem.bricks.n_nodes()).map(|i| random(i as u64 + 7) - 0.5).collect();
+        let y = std::sync::Mutex::new(vec![0.0; x.len()]);
+        product.apply(&x, &mut Scratch::default(), |first, part| {
+            y.lock().unwrap()[3 * first..3 * first + part.len()].copy_from_slice(part);
+            0.0
+        });
+        let diagonal = product.diagonals(|diagonal| diagonal);
+        (y.into_inner().unwrap(), diagonal)
+    });
+    assert!(difference(&one.0, &both.0) < 1e-15 && difference(&one.1, &both.1) < 1e-15);
 }
 
 #[test]

@@ -20,6 +20,7 @@ use pogo_kernels::ranks::Ranks;
 pub(crate) use parse::lumping_name;
 use parse::{
     Expected, parse_base_name, parse_checkpoint_interval, parse_devices, parse_increment, parse_lumping, parse_seconds,
+    parse_tolerance,
 };
 pub use pogo_kernels::simd::Precision;
 
@@ -150,6 +151,9 @@ pub struct Settings {
     /// Mass lumping: row-sum, hrz or equal [default: the model's]
     #[arg(long, value_name = "KIND", value_parser = parse_lumping)]
     pub lumping: Option<Lumping>,
+    /// Voxel statics: relative residual to reach, such as 1e-8 [default: the model's]
+    #[arg(long, value_name = "X", value_parser = parse_tolerance)]
+    pub tolerance: Option<f64>,
     /// Springs: how the neighbours of particles are found; the results do not depend on it
     #[arg(long, value_enum, default_value = "auto", value_name = "KIND")]
     pub addressing: AddressingChoice,
@@ -198,6 +202,7 @@ impl Default for Settings {
             exchange: Exchange::default(),
             threads: None,
             lumping: None,
+            tolerance: None,
             time: None,
             increment: None,
             allow_unstable: false,

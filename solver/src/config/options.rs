@@ -23,7 +23,7 @@ const SPRINGS: &str = "masses and springs";
 type IsGiven = fn(&Config) -> bool;
 
 /// Every option that not all physics have, with the words for the physics that have it.
-const OPTIONS: [(&str, Purpose, &str, IsGiven); 15] = [
+const OPTIONS: [(&str, Purpose, &str, IsGiven); 16] = [
     ("--restart", Purpose::Time, "runs over time (voxel statics go on with --start and the output folder)", |config| {
         config.restart.is_some()
     }),
@@ -37,6 +37,7 @@ const OPTIONS: [(&str, Purpose, &str, IsGiven); 15] = [
     ("--shot", Purpose::Explicit, "explicit dynamics", |config| !config.shot.is_empty()),
     ("--mat", Purpose::Time, TIME, |config| config.settings.mat),
     ("--pogo-files", Purpose::Explicit, "explicit dynamics", |config| config.settings.pogo_files.is_some()),
+    ("--tolerance", Purpose::Voxels, "voxel statics", |config| config.settings.tolerance.is_some()),
     ("--start", Purpose::Voxels, "voxel statics", |config| config.start.is_some()),
     ("--addressing", Purpose::Springs, SPRINGS, |config| config.settings.addressing != AddressingChoice::Auto),
     ("--no-work", Purpose::Springs, SPRINGS, |config| !config.settings.follow_work),

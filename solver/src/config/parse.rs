@@ -58,6 +58,17 @@ pub fn parse_seconds(text: &str) -> Result<f64, Expected> {
     }
 }
 
+/// A relative residual.
+///
+/// # Errors
+/// Anything that does not lie between 0 and 1.
+pub fn parse_tolerance(text: &str) -> Result<f64, Expected> {
+    match text.parse::<f64>() {
+        Ok(tolerance) if tolerance > 0.0 && tolerance < 1.0 => Ok(tolerance),
+        _ => Err(Expected("a number between 0 and 1, such as 1e-8")),
+    }
+}
+
 /// `auto`, or seconds.
 ///
 /// # Errors

@@ -1,8 +1,9 @@
 //! Apparent properties of a sample, distributions over its voxels, and the estimate of its failure.
 
 use pogo_formats::voxel::VoxelSetup;
-use pogo_formats::voxel::setup::Analysis;
+use pogo_formats::voxel::setup::{Analysis, VoxelOutput};
 use pogo_formats::voxel::summary::{Apparent, Failure, Histogram};
+use pogo_formats::words::Choice;
 
 use super::case::coordinates;
 use super::results::{Reactions, Solution, centre, extents, loaded_axis, side};
@@ -78,9 +79,10 @@ pub(super) fn histogram(mut values: Vec<f32>, bins: u32) -> Histogram {
     Histogram { maximum, mean: sum / n.max(1) as f64, median, counts }
 }
 
-/// Pistoia et al. (Bone 30, 2002): failure when `share` of the volume passes the effective strain `strain`.
-pub(super) fn failure(effective: &[f32], share: f64, strain: f64, load: [f64; 3]) -> Failure {
-    let mut sorted = effective.to_vec();
+/// Pistoia et al. (Bone 30, 2002): failure when a share of the volume passes a strain, given the effective strains of all
+/// voxels.
+pub(super) fn failure(mut sorted: Vec<f32>, output: &VoxelOutput, load: [f64; 3]) -> Failure {
+    let (share, strain) = (output.failure_volume, output.failure_strain);
     let n = sorted.len();
     let above = ((share * n as f64).round() as usize).clamp(1, n.max(1));
     let passed = match n {
@@ -88,7 +90,8 @@ pub(super) fn failure(effective: &[f32], share: f64, strain: f64, load: [f64; 3]
         n => f64::from(*sorted.select_nth_unstable_by(n - above, f32::total_cmp).1),
     };
     let factor = strain / passed;
-    Failure { volume: share, strain, strain_passed: passed, factor, load: load.map(|f| f * factor) }
+    let energy = output.failure_energy.word();
+    Failure { volume: share, energy, strain, strain_passed: passed, factor, load: load.map(|f| f * factor) }
 }
 
 #[cfg(test)]
@@ -98,7 +101,7 @@ mod tests {
     #[test]
     fn the_share_that_fails_is_counted_from_the_top() {
         let values: Vec<f32> = (1..=100).map(|n| n as f32 * 1e-4).collect();
-        let failure = failure(&values, 0.02, 0.007, [0.0, 0.0, -10.0]);
+        let failure = failure(values.clone(), &VoxelOutput::default(), [0.0, 0.0, -10.0]);
         assert!((failure.strain_passed - 99e-4).abs() < 1e-9);
         assert!((failure.load[2] + 10.0 * 0.007 / 99e-4).abs() < 1e-5);
         let histogram = histogram(values, 10);

@@ -2,11 +2,41 @@
 
 use std::ops::Range;
 
-use pogo_formats::voxel::{BrickNodes, BricksView, NO_BRICK};
+use pogo_formats::voxel::{BrickNodes, BricksView, NO_BRICK, VoxelSetup};
 use pogo_kernels::voxel::Moduli;
 use rayon::prelude::*;
 
 use super::element::{Cube, N_DOFS};
+
+/// What elements are made of.
+#[derive(Debug, Clone)]
+pub(super) struct Matter<'a> {
+    pub moduli: Moduli<'a>,
+    /// The cube of all elements, or one for each class.
+    cubes: Vec<Cube>,
+}
+
+impl<'a> Matter<'a> {
+    /// The moduli, with the ratios of a model.
+    pub fn new(moduli: Moduli<'a>, setup: &VoxelSetup) -> Self {
+        let ratios = setup.ratios();
+        let ratios = if ratios.is_empty() { vec![setup.one_ratio()] } else { ratios };
+        Self { moduli, cubes: ratios.into_iter().map(Cube::new).collect() }
+    }
+
+    /// The cube of an element, whose modulus is 1.
+    pub fn cube(&self, element: u32) -> &Cube {
+        match (&self.cubes[..], self.moduli) {
+            (several @ [_, _, ..], Moduli::Classes { class, .. }) => &several[usize::from(class[element as usize])],
+            (one, _) => &one[0],
+        }
+    }
+
+    /// Young's modulus of an element.
+    pub fn young(&self, element: u32) -> f64 {
+        self.moduli.young(element as usize)
+    }
+}
 
 /// An element with its nodes.
 #[derive(Debug, Clone, Copy)]
@@ -62,8 +92,7 @@ fn in_pieces<T: Send>(
 /// (K u) of the nodes for which `wanted` holds, by node; the same bits for every number of threads.
 pub(super) fn internal_force(
     bricks: &BricksView<'_>,
-    moduli: &Moduli<'_>,
-    cube: &Cube,
+    matter: &Matter<'_>,
     spacing: f64,
     displacement: &[f64],
     wanted: impl Fn(u32) -> bool + Sync,
@@ -89,8 +118,8 @@ pub(super) fn internal_force(
                 if !element.nodes.iter().any(|&node| wanted(node)) {
                     return;
                 }
-                let scale = moduli.young(element.number as usize) * spacing;
-                let force = cube.apply(&gather(displacement, &element.nodes));
+                let scale = matter.young(element.number) * spacing;
+                let force = matter.cube(element.number).apply(&gather(displacement, &element.nodes));
                 for (c, &node) in element.nodes.iter().enumerate().filter(|&(_, &node)| wanted(node)) {
                     found.push((node, [0, 1, 2].map(|d| scale * force[3 * c + d])));
                 }

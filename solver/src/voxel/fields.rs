@@ -32,17 +32,17 @@ fn array(quantity: VoxelQuantity) -> ImageArray {
 /// Values of an element's quantity.
 fn values(solution: &Solution<'_>, quantity: VoxelQuantity, element: &Element) -> [f64; 6] {
     let h = solution.mesh.spacing;
-    let young = solution.moduli.young(element.number as usize);
+    let (young, cube) = (solution.matter.young(element.number), solution.matter.cube(element.number));
     let u = gather(solution.displacement, &element.nodes);
-    let strain = || solution.cube.strain(&u).map(|e| e / h);
-    let stress = || solution.cube.stress(&strain()).map(|s| s * young);
+    let strain = || cube.strain(&u).map(|e| e / h);
+    let stress = || cube.stress(&strain()).map(|s| s * young);
     let scalar = |value: f64| [value, 0.0, 0.0, 0.0, 0.0, 0.0];
     match quantity {
         VoxelQuantity::Strain => strain(),
         VoxelQuantity::Stress => stress(),
         VoxelQuantity::VonMises => scalar(von_mises(&stress())),
-        VoxelQuantity::EnergyDensity => scalar(solution.cube.energy_density(&u) * young / (h * h)),
-        VoxelQuantity::EffectiveStrain => scalar((2.0 * solution.cube.energy_density(&u).max(0.0)).sqrt() / h),
+        VoxelQuantity::EnergyDensity => scalar(cube.energy_density(&u) * young / (h * h)),
+        VoxelQuantity::EffectiveStrain => scalar((2.0 * cube.energy_density(&u).max(0.0)).sqrt() / h),
         VoxelQuantity::Modulus => scalar(young),
         VoxelQuantity::Displacement | VoxelQuantity::Force => [0.0; 6],
     }
@@ -110,8 +110,7 @@ fn nodal_force(solution: &Solution<'_>) -> Vec<f64> {
     let u = solution.displacement;
     internal_force(
         &mesh.bricks,
-        &solution.moduli,
-        solution.cube,
+        solution.matter,
         mesh.spacing,
         u,
         |_| true,

@@ -49,6 +49,11 @@ use crate::{RunSummary, Solve};
 impl Solve for Voxel {
     const OPTIONS: &'static [Purpose] = &[Purpose::Voxels];
 
+    fn apply(settings: &Settings, setup: &mut VoxelSetup) {
+        let tolerance = &mut setup.solver.tolerance;
+        *tolerance = settings.tolerance.unwrap_or(*tolerance);
+    }
+
     fn device(choice: DeviceChoice, setup: &VoxelSetup) -> DeviceChoice {
         match choice {
             DeviceChoice::Auto if settings::only_cpu(setup).is_some() => DeviceChoice::Cpu,

@@ -8,11 +8,10 @@ use std::collections::HashMap;
 
 use pogo_formats::voxel::setup::{LoadCase, PrescribedField};
 use pogo_formats::voxel::{BricksView, VoxelMeshView, VoxelSetup};
-use pogo_kernels::voxel::{FixedDof, Joined, Moduli, NodalForce};
+use pogo_kernels::voxel::{FixedDof, Joined, NodalForce};
 
 use super::case::{ConditionError, Conditions, magnitude};
-use super::element::Cube;
-use super::elements::internal_force;
+use super::elements::{Matter, internal_force};
 use super::support::Bodies;
 
 /// A specimen that repeats itself.
@@ -72,13 +71,12 @@ impl Periodic {
     }
 
     /// The right side −K ε̄ x of ũ, by joined number.
-    pub fn forces(&self, mesh: &VoxelMeshView<'_>, moduli: &Moduli<'_>, cube: &Cube, mean: &[f64]) -> Vec<NodalForce> {
+    pub fn forces(&self, mesh: &VoxelMeshView<'_>, matter: &Matter<'_>, mean: &[f64]) -> Vec<NodalForce> {
         let mut sums = vec![0.0; 3 * self.joined.n];
         let mut size = vec![0.0_f64; self.joined.n];
         internal_force(
             &mesh.bricks,
-            moduli,
-            cube,
+            matter,
             mesh.spacing,
             mean,
             |_| true,

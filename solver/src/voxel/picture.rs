@@ -15,7 +15,7 @@ pub(super) fn slice(path: &Path, solution: &Solution<'_>, setup: &VoxelSetup) ->
     let area = solution.mesh.spacing * solution.mesh.spacing;
     let options = SnapshotOptions { label: "U".into(), unit: String::new(), ..SnapshotOptions::default() };
     slice::draw(path, solution.mesh, setup, "strain energy density U", options, |element, nodes| {
-        let unit = solution.cube.energy_density(&gather(solution.displacement, nodes));
-        unit * solution.moduli.young(element as usize) / area
+        let unit = solution.matter.cube(element).energy_density(&gather(solution.displacement, nodes));
+        unit * solution.matter.young(element) / area
     })
 }

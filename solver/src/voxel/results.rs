@@ -2,11 +2,9 @@
 
 use pogo_formats::voxel::setup::{Analysis, LoadCase, NodeRegion};
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
-use pogo_kernels::voxel::Moduli;
 
 use super::case::{Conditions, coordinates, magnitude};
-use super::element::Cube;
-use super::elements::{fill, gather, internal_force};
+use super::elements::{Matter, each_of_pieces, fill, gather, internal_force};
 
 /// Reactions: K u − f at prescribed degrees of freedom, nil elsewhere.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -20,8 +18,7 @@ pub(super) struct Reactions {
 /// A solution with what is needed to read it.
 pub(super) struct Solution<'a> {
     pub mesh: &'a VoxelMeshView<'a>,
-    pub moduli: Moduli<'a>,
-    pub cube: &'a Cube,
+    pub matter: &'a Matter<'a>,
     /// Displacements, (n_nodes, 3).
     pub displacement: &'a [f64],
 }
@@ -38,7 +35,7 @@ impl Solution<'_> {
         let mut internal = vec![[0.0; 3]; nodes.len()];
         let spacing = self.mesh.spacing;
         let bricks = &self.mesh.bricks;
-        internal_force(bricks, &self.moduli, self.cube, spacing, self.displacement, is_wanted, |node, force| {
+        internal_force(bricks, self.matter, spacing, self.displacement, is_wanted, |node, force| {
             if let Ok(at) = nodes.binary_search(&node) {
                 (0..3).for_each(|d| internal[at][d] += force[d]);
             }
@@ -64,11 +61,24 @@ impl Solution<'_> {
         let (mut density, mut effective) = (vec![0.0; n], vec![0.0; n]);
         // Added up by pieces, so that the sum is the same for every number of threads.
         let total = fill(&self.mesh.bricks, [&mut density, &mut effective], |element| {
-            let unit = self.cube.energy_density(&gather(displacement, &element.nodes)) / (h * h);
-            let u = unit * self.moduli.young(element.number as usize);
+            let cube = self.matter.cube(element.number);
+            let unit = cube.energy_density(&gather(displacement, &element.nodes)) / (h * h);
+            let u = unit * self.matter.young(element.number);
             ([u as f32, (2.0 * unit.max(0.0)).sqrt() as f32], u)
         });
         (density, effective, total * h * h * h)
+    }
+
+    /// Effective strain of each element by the strain at its centre: √(ε : D ε / E).
+    pub fn central_strains(&self) -> Vec<f32> {
+        let (h, displacement) = (self.mesh.spacing, self.displacement);
+        let of_pieces = each_of_pieces(&self.mesh.bricks, |strains, element| {
+            let cube = self.matter.cube(element.number);
+            let strain = cube.strain(&gather(displacement, &element.nodes));
+            let twice = strain.iter().zip(cube.stress(&strain)).map(|(e, s)| e * s).sum::<f64>();
+            strains.push((twice.max(0.0).sqrt() / h) as f32);
+        });
+        of_pieces.into_iter().flatten().collect()
     }
 
     /// Mean displacement of a face's nodes.

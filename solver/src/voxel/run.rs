@@ -10,10 +10,10 @@ use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 use pogo_formats::words::counted;
 use pogo_formats::write::summary::{Ending, Status};
 use pogo_formats::write::write_atomically;
-use pogo_kernels::voxel::{FixedDof, Grid, Moduli, Solution as Solved, StaticProblem, most_ranks};
+use pogo_kernels::voxel::{FixedDof, Grid, Lame, Moduli, Ratios, Solution as Solved, StaticProblem, most_ranks};
 
 use super::conditions::{Prepared, prepare};
-use super::element::Cube;
+use super::elements::Matter;
 use super::engine::{Engine, Watcher};
 use super::periodic::Periodic;
 use super::results::{Solution, extents, scale};
@@ -99,8 +99,10 @@ pub(super) fn run(
     // Load cases begin one after the other from displacements that may lie here.
     let is_start = |name: &str| call.config.start.is_some() && files::is_displacement(name);
     let results = call.team.leads().then(|| ResultFolder::take(call.folder, is_start));
-    let cube = Cube::new(setup.poisson);
-    let model = Model { mesh, setup, moduli, cube: &cube, periodic, prepared: &prepared, call };
+    let matter = Matter::new(moduli, setup);
+    let lame: Vec<Lame> = setup.ratios().into_iter().map(Lame::new).collect();
+    let ratios = if lame.is_empty() { Ratios::One(setup.one_ratio()) } else { Ratios::Classes(&lame) };
+    let model = Model { mesh, setup, matter: &matter, ratios, periodic, prepared: &prepared, call };
     let mut run = Run {
         model,
         engine,
@@ -120,8 +122,8 @@ pub(super) fn run(
 struct Model<'a> {
     mesh: &'a VoxelMeshView<'a>,
     setup: &'a VoxelSetup,
-    moduli: Moduli<'a>,
-    cube: &'a Cube,
+    matter: &'a Matter<'a>,
+    ratios: Ratios<'a>,
     periodic: Option<&'a Periodic>,
     /// One for each load case.
     prepared: &'a [Prepared],
@@ -178,21 +180,21 @@ impl<'a> Run<'a> {
         setup_seconds: f64,
         observer: &mut dyn Observer,
     ) -> Result<(), SolveError> {
-        let Model { mesh, setup, moduli, cube, prepared, call, .. } = self.model;
+        let Model { mesh, setup, matter, prepared, call, .. } = self.model;
         let _results = timings::stage("results");
         let (case, conditions) = (&setup.cases[index], &prepared[index].conditions);
         for (iteration, residual) in solved.history.iter().enumerate() {
             self.history += &format!("{},{},{residual:e}\n", case.name, iteration + 1);
         }
         observer.note(&outcome_line(case, &solved, setup_seconds));
-        let solution = Solution { mesh, moduli, cube, displacement: &solved.displacement };
+        let solution = Solution { mesh, matter, displacement: &solved.displacement };
         let mut reactions = timed("reactions", || solution.reactions(conditions));
         let factor = scale(mesh, setup, case, &reactions);
         if let Some(factor) = factor {
             solved.displacement.iter_mut().for_each(|u| *u *= factor);
             reactions.forces.iter_mut().flatten().for_each(|f| *f *= factor);
         }
-        let solution = Solution { mesh, moduli, cube, displacement: &solved.displacement };
+        let solution = Solution { mesh, matter, displacement: &solved.displacement };
         if matches!(setup.analysis, Analysis::Tensor(_)) {
             self.tensor.add(mesh, setup, &reactions, conditions, prepared, &solved.displacement);
         }
@@ -219,7 +221,7 @@ impl<'a> Run<'a> {
 
     /// Solves for the displacements of a case, and tells the time of the set-up, s.
     fn displacements(&mut self, index: usize, observer: &mut dyn Observer) -> Result<(Solved, f64), SolveError> {
-        let Model { mesh, setup, moduli, cube, periodic, prepared, call } = self.model;
+        let Model { mesh, setup, matter, periodic, prepared, call, .. } = self.model;
         let (case, prepared) = (&setup.cases[index], &prepared[index]);
         let start_vector = call.config.start.as_deref();
         let mut start = files::start_vector(start_vector, setup, case, mesh.bricks.n_nodes())?;
@@ -229,7 +231,7 @@ impl<'a> Run<'a> {
             return self.solve(&problem, &prepared.free_forces, start, n_kept, observer);
         };
         let mut mean = periodic.mean(mesh, setup, case);
-        let forces = periodic.forces(mesh, &moduli, cube, &mean);
+        let forces = periodic.forces(mesh, matter, &mean);
         start = start.map(|start| periodic.fluctuation(&start, &mean));
         let problem = self.problem(&periodic.fixed);
         let (mut solved, setup_seconds) = self.solve(&problem, &forces, start, n_kept, observer)?;
@@ -239,9 +241,9 @@ impl<'a> Run<'a> {
     }
 
     fn problem(&self, fixed: &'a [FixedDof]) -> StaticProblem<'a> {
-        let Model { mesh, setup, moduli, .. } = self.model;
-        let (bricks, poisson, spacing) = (mesh.bricks, setup.poisson, mesh.spacing);
-        StaticProblem { bricks, moduli, poisson, spacing, fixed, forces: &[] }
+        let Model { mesh, matter, ratios, .. } = self.model;
+        let (bricks, moduli, spacing) = (mesh.bricks, matter.moduli, mesh.spacing);
+        StaticProblem { bricks, moduli, ratios, spacing, fixed, forces: &[] }
     }
 
     fn solve(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pogo_formats::voxel::setup::{Analysis, LoadCase, NodeRegion};
+use pogo_formats::voxel::setup::{Analysis, FailureEnergy, LoadCase, NodeRegion};
 use pogo_formats::voxel::summary::CaseSummary;
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 use rayon::prelude::*;
@@ -42,7 +42,11 @@ pub(super) fn summarise(
                 }
                 _ => reactions.sum(&high),
             };
-            failure(&effective, setup.output.failure_volume, setup.output.failure_strain, load)
+            let strains = match setup.output.failure_energy {
+                FailureEnergy::Centre => solution.central_strains(),
+                FailureEnergy::Mean => effective.clone(),
+            };
+            failure(strains, &setup.output, load)
         })
     };
     // Each goes through all elements, and they wait for nothing of each other.

@@ -43,7 +43,9 @@ impl Inspect for Voxel {
         let (elements, nodes) = (counted(elements, "element"), counted(nodes, "node"));
         page.line("model", format_args!("{elements}, {nodes}, {} degrees of freedom", grouped(dof as u64)));
         add_materials(&mesh, &setup, &mut page);
-        page.line("poisson", number(setup.poisson));
+        if setup.materials.is_empty() || setup.materials.iter().any(|material| material.poisson.is_none()) {
+            page.line("poisson", number(setup.poisson));
+        }
         let cases = items(&setup.cases, |case| (&case.name, case_words(case)));
         page.figure("cases", &cases);
         page.list("load cases", &cases);

@@ -4,14 +4,14 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use pogo_formats::block::Provenance;
-use pogo_formats::job::JobFile as _;
+use pogo_formats::job::{JobFile as _, JobText};
 use pogo_formats::physics::write_block;
-use pogo_formats::read::image::{self, ImageOptions, Report};
+use pogo_formats::read::image::{self, ImageError, ImageOptions, ParosolConditions, Report};
 use pogo_formats::timings::peak_memory;
 use pogo_formats::voxel::block::{Voxel, VoxelContents};
 use pogo_formats::voxel::job::{Given, GivenConditions, Mask, VoxelJob};
 use pogo_formats::voxel::setup::VoxelMaterial;
-use pogo_formats::voxel::{VoxelMesh, VoxelModuli, VoxelSetup};
+use pogo_formats::voxel::{VoxelMesh, VoxelMeshView, VoxelModuli, VoxelSetup};
 use pogo_formats::words::{counted, grouped};
 
 use super::{GridKind, domains, levels, mesh};
@@ -67,13 +67,9 @@ impl Prepare for Voxel {
         if matches!(options.domains.domain_partition, DomainMethod::Aligned | DomainMethod::Greedy) {
             return refuse("a voxel model is cut by --domain-partition morton or metis");
         }
-        if request.jobs.is_empty() {
-            return refuse(
-                "a voxel stack needs a job that says what grey values mean and how it is loaded: --job job.toml",
-            );
-        }
         work.stage("read");
-        let job = VoxelJob::read(&request.jobs)?;
+        let parosol = parosol(&request.input)?;
+        let job = job(request, parosol.as_ref())?;
         let (grid, mut report) = job.image.voxel_grid(&request.input, &job.law())?;
         work.remarks.warn_of(&request.input, std::mem::take(&mut report.warnings));
         work.sources = files_of(&request.input)?;
@@ -81,14 +77,27 @@ impl Prepare for Voxel {
         work.stage("mesh");
         let materials = match &grid.moduli {
             VoxelModuli::Classes { materials, .. } => {
-                materials.iter().map(|(name, young)| VoxelMaterial { name: name.clone(), young: *young }).collect()
+                let poisson = |name: &str| job.material.value.poisson_of(name);
+                let material = |(name, young): &(String, f64)| VoxelMaterial {
+                    poisson: poisson(name),
+                    name: name.clone(),
+                    young: *young,
+                };
+                materials.iter().map(material).collect()
             }
             VoxelModuli::Each(_) => Vec::new(),
         };
         let mesh = mesh(grid).map_err(|error| PrepareError::model(&request.input, error))?;
 
         work.stage("setup");
-        let given = given(&request.input, &job, &mut report.notes)?;
+        let mut given = given(parosol, &job, &mut report.notes)?;
+        let unheld = leave_out_void(&mut given, &mesh.view());
+        work.remarks.warn_of(&request.input, unheld);
+        if request.jobs.is_empty() {
+            let note =
+                "moduli and forces have the file's units: with moduli in GPa and lengths in mm, forces are in kN";
+            report.notes.push(note.to_owned());
+        }
         let setup = job.setup(&mesh.view(), materials, &given, &|path| read_mask(path, &job.image.value.options()))?;
         Ok(VoxelModel { mesh, setup, report })
     }
@@ -157,15 +166,65 @@ impl Prepare for Voxel {
     }
 }
 
+/// What a ParOSol file holds besides its image; none of other stacks.
+fn parosol(stack: &Path) -> Result<Option<ParosolConditions>, ImageError> {
+    if stack.is_file() { image::parosol_conditions(stack) } else { Ok(None) }
+}
+
+/// The job of a stack. A ParOSol file has moduli and Poisson's ratio itself, which its jobs may replace.
+fn job(request: &Request, parosol: Option<&ParosolConditions>) -> Result<VoxelJob, PrepareError> {
+    let (stack, mut text) = (&request.input, JobText::default());
+    let refuse = |reason: &str| Err(PrepareError::option(stack, reason));
+    match parosol.map(|found| found.poisson) {
+        Some(Some(poisson)) => {
+            let material = format!("[material]\nlaw = \"modulus\"\npoisson = {poisson:?}\n");
+            text.add(&material, &stack.display().to_string(), stack.parent().unwrap_or(Path::new("")));
+        }
+        _ if !request.jobs.is_empty() => {}
+        Some(None) => {
+            return refuse(
+                "this file has no Poisons_ratio: give it in a job, [material] with law = \"modulus\" and poisson = 0.3",
+            );
+        }
+        None => {
+            return refuse(
+                "a voxel stack needs a job that says what grey values mean and how it is loaded: --job job.toml",
+            );
+        }
+    }
+    text.add_files(&request.jobs)?;
+    let job = VoxelJob::from_text(&text)?;
+    let is_of_file = job.material.place.file[..] == *stack.display().to_string();
+    if is_of_file && parosol.is_some_and(|found| found.has_ratio_image) {
+        return refuse(
+            "Poisson's ratios of single voxels (Poissons_ratio_Image) are not used: give [material] in a job, with law = \
+             \"modulus\" and the poisson of all, or with the labels of a stack of labels and a poisson each",
+        );
+    }
+    Ok(job)
+}
+
+/// Leaves out prescribed displacements of nodes without a solid voxel; how many there were, if any.
+fn leave_out_void(given: &mut GivenConditions, mesh: &VoxelMeshView<'_>) -> Option<String> {
+    let before = given.fixed.len();
+    given.fixed.retain(|value| mesh.bricks.node(value.node).is_some());
+    let n = before - given.fixed.len();
+    (n > 0 && !given.fixed.is_empty()).then(|| {
+        let values = counted(n, "prescribed displacement");
+        format!("{values} of {} left out: none of the voxels round their nodes is solid", grouped(before as u64))
+    })
+}
+
 /// Conditions that a ParOSol file holds, in the indices of the model. There are none where the job has its own; a note says
 /// then that those of the file are not used.
-fn given(stack: &Path, job: &VoxelJob, notes: &mut Vec<String>) -> Result<GivenConditions, PrepareError> {
+fn given(
+    parosol: Option<ParosolConditions>,
+    job: &VoxelJob,
+    notes: &mut Vec<String>,
+) -> Result<GivenConditions, PrepareError> {
     let mut given = GivenConditions::default();
-    if !stack.is_file() {
-        return Ok(given);
-    }
-    let Some(found) = image::parosol_conditions(stack)? else { return Ok(given) };
-    let poisson = job.material.value.poisson;
+    let Some(found) = parosol else { return Ok(given) };
+    let poisson = job.material.value.model_poisson();
     // Some writers store it as a float.
     if let Some(other) = found.poisson.filter(|other| (other - poisson).abs() > 1e-6) {
         notes.push(format!("Poisson's ratio is {poisson} as the job says, not {other} as the stack's file does"));

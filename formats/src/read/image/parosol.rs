@@ -32,6 +32,8 @@ pub struct NodeValue {
 pub struct ParosolConditions {
     /// Poisson's ratio.
     pub poisson: Option<f64>,
+    /// There is an image of Poisson's ratios of single voxels.
+    pub has_ratio_image: bool,
     /// Prescribed displacements, in the order of the file.
     pub fixed: Vec<NodeValue>,
     /// Forces, in the order of the file.
@@ -95,6 +97,11 @@ fn numbers(data: &Dataset, name: &str) -> Result<Vec<f64>, String> {
     numbers.map_err(|error| format!("cannot read {name}: {error}"))
 }
 
+/// Whether there are Poisson's ratios of single voxels, in either spelling.
+fn has_ratio_image(file: &File) -> bool {
+    ["Poissons_ratio_Image", "Poisons_ratio_Image"].iter().any(|name| find(file, name).is_some())
+}
+
 fn open_image(path: &Path) -> Result<(File, Dataset), String> {
     let file = File::open_streaming(path).map_err(|error| format!("cannot read this HDF5 file: {error}"))?;
     let image = find(&file, "Image").ok_or("this HDF5 file has no /Image_Data/Image: it is no input of ParOSol")?;
@@ -116,7 +123,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Problem> {
     let mut header = Header::new(Format::Parosol, [size[2], size[1], size[0]], sample);
     header.bytes()?;
     header.set_edges(&[number(&file, "Voxelsize")?.unwrap_or_default(); 3]);
-    if find(&file, "Poissons_ratio_Image").is_some() {
+    if has_ratio_image(&file) {
         let note =
             "Poisson's ratios of single voxels (Poissons_ratio_Image) are not used: that of the job holds for all";
         header.notes.push(note.to_owned());
@@ -172,6 +179,7 @@ fn read(path: &Path) -> Result<ParosolConditions, String> {
     let size = image.shape().map_err(|error| format!("cannot read Image: {error}"))?;
     Ok(ParosolConditions {
         poisson: number(&file, "Poisons_ratio")?.or(number(&file, "Poisson_ratio")?),
+        has_ratio_image: has_ratio_image(&file),
         fixed: node_values(&file, "Fixed_Displacement", &size)?,
         forces: node_values(&file, "Loaded_Nodes", &size)?,
     })

@@ -143,6 +143,10 @@ fn setup(n_nodes: usize, setup: &VoxelSetup) -> Check {
         require(directions.iter().all(|&direction| direction < 3), || format!("`{name}`: a direction beyond 2"))?;
         all_below(&format!("`{name}`"), nodes, n_nodes)
     };
+    let ratios = setup.materials.iter().filter_map(|material| material.poisson);
+    require(ratios.chain([setup.poisson]).all(|ratio| ratio > -1.0 && ratio < 0.5), || {
+        "a Poisson's ratio that does not lie between -1 and 0.5".into()
+    })?;
     for case in &setup.cases {
         for field in &case.displacements {
             magnitude(&field.name, field.magnitude)?;

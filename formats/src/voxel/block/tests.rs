@@ -84,7 +84,7 @@ fn small() -> Contents {
 }
 
 fn contents(mesh: VoxelMesh) -> Contents {
-    let material = |name: &str| VoxelMaterial { name: name.into(), young: 1e4 };
+    let material = |name: &str| VoxelMaterial { name: name.into(), young: 1e4, poisson: None };
     let setup = VoxelSetup {
         title: "two bricks".into(),
         materials: vec![material("bone"), material("a rather long name, not stored inline")],

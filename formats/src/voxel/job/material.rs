@@ -12,8 +12,8 @@ use crate::words::{Choice, Word};
 ///
 /// | law | keys |
 /// |---|---|
-/// | `threshold` | `threshold` (one or several, rising), `young` (as many): a voxel gets the modulus of the highest threshold that its value reaches, and is void below the first |
-/// | `labels` | `labels`, a list of `{ value, young, name }`; `other` says what of labels that are not listed |
+/// | `threshold` | `threshold` (one or several, rising), `young` (as many): a voxel gets the modulus of the highest threshold that its value reaches, and is void below the first; `poisson` may be as many, too |
+/// | `labels` | `labels`, a list of `{ value, young, poisson, name }`; `other` says what of labels that are not listed |
 /// | `linear` | E = `slope` q + `intercept` |
 /// | `power` | E = `factor` (q / `reference`)^`exponent` |
 /// | `modulus` | the image holds E, 0 meaning void; times `scale` |
@@ -26,8 +26,9 @@ use crate::words::{Choice, Word};
 #[allow(missing_docs)]
 pub struct Material {
     pub law: Word<LawName>,
-    /// Poisson's ratio ν of every voxel, in (-1, 0.5).
-    pub poisson: f64,
+    /// Poisson's ratio ν in (-1, 0.5): of every voxel, or one for each threshold. With `labels`, of those without their own;
+    /// it may be absent where all have one.
+    pub poisson: Option<List<f64>>,
     /// What q is: `"native"` (default), `"density"`, `"attenuation"` or `"hounsfield"`.
     #[serde(default)]
     pub quantity: Word<Quantity>,
@@ -104,8 +105,17 @@ pub struct Label {
     pub value: f64,
     /// Young's modulus; 0 is void.
     pub young: f64,
+    /// Poisson's ratio; that of the table when absent.
+    pub poisson: Option<f64>,
     /// Name of the material; `LABEL-` and the value when absent.
     pub name: Option<String>,
+}
+
+impl Label {
+    /// Name of its material.
+    fn material_name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| format!("LABEL-{}", self.value))
+    }
 }
 
 /// What labels that are not listed are.
@@ -132,10 +142,8 @@ impl Material {
         let law = match self.law.0 {
             LawName::Threshold => Law::Threshold(self.thresholds()),
             LawName::Labels => {
-                let class = |label: &Label| {
-                    let name = label.name.clone().unwrap_or_else(|| format!("LABEL-{}", label.value));
-                    Class { value: label.value, name, young: label.young }
-                };
+                let class =
+                    |label: &Label| Class { value: label.value, name: label.material_name(), young: label.young };
                 let others_are_void = self.other == Some(Word(OtherLabels::Void));
                 Law::Labels { labels: self.labels.iter().map(class).collect(), others_are_void }
             }
@@ -156,18 +164,40 @@ impl Material {
 
     fn thresholds(&self) -> Vec<Class> {
         let (Some(List(values)), Some(List(young))) = (&self.threshold, &self.young) else { return Vec::new() };
-        let name = |at: usize| match &self.name {
+        let classes = values.iter().zip(young).enumerate();
+        classes.map(|(at, (&value, &young))| Class { value, name: self.threshold_name(at), young }).collect()
+    }
+
+    /// Name of the material of a threshold.
+    fn threshold_name(&self, at: usize) -> String {
+        match &self.name {
             Some(List(names)) => names[at].clone(),
             None => format!("MATERIAL-{}", at + 1),
-        };
-        let classes = values.iter().zip(young).enumerate();
-        classes.map(|(at, (&value, &young))| Class { value, name: name(at), young }).collect()
+        }
+    }
+
+    /// Poisson's ratio of all voxels but those of materials with their own.
+    pub fn model_poisson(&self) -> f64 {
+        let of_label = || self.labels.iter().find_map(|label| label.poisson);
+        self.poisson.as_ref().and_then(|list| list.0.first().copied()).or_else(of_label).unwrap_or_default()
+    }
+
+    /// Poisson's ratio of the material `name` of this table, if it has its own.
+    pub fn poisson_of(&self, name: &str) -> Option<f64> {
+        let ratios = self.poisson.as_ref().map_or(&[][..], |list| &list.0[..]);
+        match self.law.0 {
+            LawName::Labels => self.labels.iter().find(|label| label.material_name() == name)?.poisson,
+            LawName::Threshold if ratios.len() > 1 => {
+                (0..ratios.len()).find(|&at| self.threshold_name(at) == name).map(|at| ratios[at])
+            }
+            _ => None,
+        }
     }
 
     /// What can be checked without the stack.
     pub(super) fn check(&self) -> Result<(), String> {
-        in_range("poisson", Some(self.poisson), Range::Poisson)?;
         self.check_keys()?;
+        self.check_poisson()?;
         match self.law.0 {
             LawName::Threshold => self.check_thresholds()?,
             LawName::Labels => self.check_labels()?,
@@ -205,6 +235,29 @@ impl Material {
             return Err("`slope` of the calibration must not be 0".to_owned());
         }
         Ok(())
+    }
+
+    fn check_poisson(&self) -> Result<(), String> {
+        let ratios = self.poisson.as_ref().map_or(&[][..], |list| &list.0[..]);
+        let of_labels = self.labels.iter().filter_map(|label| label.poisson);
+        ratios
+            .iter()
+            .copied()
+            .chain(of_labels)
+            .try_for_each(|ratio| in_range("poisson", Some(ratio), Range::Poisson))?;
+        let n_thresholds = self.threshold.as_ref().map_or(0, |list| list.0.len());
+        let all_labels = !self.labels.is_empty() && self.labels.iter().all(|label| label.poisson.is_some());
+        match ratios.len() {
+            1 => Ok(()),
+            0 if self.poisson.is_none() && all_labels => Ok(()),
+            0 => Err("`poisson` is missing: Poisson's ratio of all voxels, such as 0.3".to_owned()),
+            n if self.law.0 == LawName::Threshold && n == n_thresholds => Ok(()),
+            _ if self.law.0 == LawName::Threshold => {
+                Err("`poisson` must be one number, or as many as there are thresholds".to_owned())
+            }
+            _ => Err("`poisson` must be one number; materials with their own need law = \"labels\" or \"threshold\""
+                .to_owned()),
+        }
     }
 
     /// A key that the chosen law does not look at is a mistake.
@@ -257,7 +310,7 @@ impl Material {
             if names.len() != thresholds.len() {
                 return Err("`name` needs as many names as there are thresholds".to_owned());
             }
-            check_names(names.iter())?;
+            check_names(names)?;
         }
         Ok(())
     }
@@ -277,12 +330,12 @@ impl Material {
                 return Err(format!("label {} is listed twice", label.value));
             }
         }
-        check_names(self.labels.iter().filter_map(|label| label.name.as_ref()))
+        check_names(&self.labels.iter().map(Label::material_name).collect::<Vec<_>>())
     }
 }
 
 /// Names must differ, so that a material can be changed by its name.
-fn check_names<'a>(names: impl Iterator<Item = &'a String>) -> Result<(), String> {
+fn check_names(names: &[String]) -> Result<(), String> {
     let mut seen = Vec::new();
     for name in names {
         if name.trim().is_empty() {

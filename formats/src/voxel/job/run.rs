@@ -6,8 +6,8 @@ use crate::job::Component;
 use crate::job::check::{in_range, positive};
 use crate::parameters::Range;
 use crate::voxel::setup::{
-    CoarseOperator, CoarseSolver, Cycle, MAX_BINS, PreconditionerPrecision, ResidualNorm, StaticSettings, VoxelOutput,
-    VoxelQuantity,
+    CoarseOperator, CoarseSolver, Cycle, FailureEnergy, MAX_BINS, PreconditionerPrecision, ResidualNorm,
+    StaticSettings, VoxelOutput, VoxelQuantity,
 };
 use crate::words::{Choice, Word};
 
@@ -66,6 +66,10 @@ impl Choice for Cycle {
 impl Choice for CoarseOperator {
     const WORDS: &'static [(&'static str, Self)] =
         &[("averaged", Self::Averaged), ("galerkin", Self::Galerkin), ("split", Self::Split)];
+}
+
+impl Choice for FailureEnergy {
+    const WORDS: &'static [(&'static str, Self)] = &[("centre", Self::Centre), ("mean", Self::Mean)];
 }
 
 impl Choice for VoxelQuantity {
@@ -139,6 +143,8 @@ pub struct Output {
     pub failure_volume: Option<f64>,
     /// Pistoia's criterion: effective strain; 0.007 when absent.
     pub failure_strain: Option<f64>,
+    /// Pistoia's criterion: strain energy at the `"centre"` of a voxel (default) or its `"mean"` over the voxel.
+    pub failure_energy: Option<Word<FailureEnergy>>,
     /// Normal of the slice that `--plot` draws; y when absent.
     pub slice: Option<Component>,
     /// Where it cuts, from 0 to 1; 0.5 when absent.
@@ -172,6 +178,7 @@ impl Output {
             histogram_bins: self.histogram_bins.unwrap_or(default.histogram_bins),
             failure_volume: self.failure_volume.unwrap_or(default.failure_volume),
             failure_strain: self.failure_strain.unwrap_or(default.failure_strain),
+            failure_energy: self.failure_energy.map_or(default.failure_energy, |word| word.0),
             slice: (
                 self.slice.map_or(default.slice.0, |component| component.0),
                 self.slice_at.unwrap_or(default.slice.1),

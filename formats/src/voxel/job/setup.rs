@@ -76,7 +76,7 @@ impl VoxelJob {
         let mut setup = VoxelSetup {
             title: self.title.clone().unwrap_or_default(),
             unit: self.image.value.unit().word().into(),
-            poisson: self.material.value.poisson,
+            poisson: self.material.value.model_poisson(),
             bounds,
             solver: self.solver.value.settings(),
             output: self.output.value.requests(),
@@ -159,7 +159,7 @@ impl VoxelJob {
     ) -> Result<(), JobError> {
         let start = Place { line: 0, ..self.image.place.clone() };
         if given.fixed.is_empty() && given.forces.is_empty() {
-            let message = "this job has no load: give [load], such as preset = \"axial\", strain = -0.01, or \
+            let message = "there is no load: give [load] in a job, such as preset = \"axial\", strain = -0.01, or \
                            [[boundary]] tables";
             return Err(start.error(message));
         }

@@ -4,9 +4,9 @@ use pogo_formats::voxel::{Bricks, BricksView, bricks_of};
 
 use super::super::multigrid::{factors, weight};
 use super::super::tests::random;
-use super::super::{Cube, FixedDof, Moduli, NodalForce, Product, Scratch, StaticProblem};
+use super::super::{Cube, FixedDof, Moduli, NodalForce, Product, Ratios, Scratch, StaticProblem};
 use super::layout::Plane;
-use super::product::FineLevel;
+use super::product::{FineLevel, one_cube};
 use super::tiles::{Shares, Tiles, WARPS, longest, ring};
 use crate::device::{Buffer, Devices, Plain, Slice, n_devices};
 use crate::simd::Real;
@@ -124,7 +124,9 @@ fn tiles_name_every_node_and_element() {
         let fixed = fixed(&view);
         let modulus: Vec<f32> = (0..view.n_elements()).map(|e| 1.0 + random(e as u64) as f32).collect();
         let moduli = Moduli::Each { modulus: &modulus, scale: 2.0 };
-        let product = Product::new(view, moduli, Cube::new(0.3), 0.5, fixed.clone());
+        let ratios = Ratios::One(0.3);
+        let problem = StaticProblem { bricks: view, moduli, ratios, spacing: 0.5, fixed: &[], forces: &[] };
+        let product = Product::new(&problem, fixed.clone());
         let x: Vec<f64> = (0..3 * view.n_nodes()).map(|i| random(i as u64 + 7) - 0.5).collect();
         let expected = expected(&product, &x);
         let tiles = Tiles::new(&view, &fixed);
@@ -135,7 +137,7 @@ fn tiles_name_every_node_and_element() {
             moved[3 * to as usize..3 * to as usize + 3].copy_from_slice(&x[3 * i..3 * i + 3]);
         }
         let each: Vec<f64> = tiles.of_elements(&view, &modulus).iter().map(|&m| f64::from(m)).collect();
-        let y = by_tiles(&tiles, product.cube(), &each, &moved);
+        let y = by_tiles(&tiles, &product.cubes()[0], &each, &moved);
         let scale = expected.iter().fold(0.0_f64, |most, y| most.max(y.abs()));
         for (i, &at) in tiles.order.iter().enumerate() {
             for a in 0..3 {
@@ -263,7 +265,14 @@ fn for_problems(mut run: impl FnMut(&str, &StaticProblem, &[u32], Device)) {
             ("classes", Moduli::Classes { class: &class, young: &young }),
             ("each", Moduli::Each { modulus: &modulus, scale: 3.0 }),
         ] {
-            let problem = StaticProblem { bricks: view, moduli, poisson: 0.3, spacing: 0.5, fixed: &dofs, forces: &[] };
+            let problem = StaticProblem {
+                bricks: view,
+                moduli,
+                ratios: Ratios::One(0.3),
+                spacing: 0.5,
+                fixed: &dofs,
+                forces: &[],
+            };
             for device in Device::all(&problem) {
                 run(&format!("{name}, {kind}, {} devices", device.on.len()), &problem, &fixed, device);
             }
@@ -272,7 +281,7 @@ fn for_problems(mut run: impl FnMut(&str, &StaticProblem, &[u32], Device)) {
 }
 
 fn reference<'a>(problem: &StaticProblem<'a>, fixed: &[u32]) -> Product<'a> {
-    Product::new(problem.bricks, problem.moduli, Cube::new(problem.poisson), problem.spacing, fixed.to_vec())
+    Product::new(problem, fixed.to_vec())
 }
 
 #[test]
@@ -388,7 +397,7 @@ fn smooth(product: &Product, inverse: &[f32], degree: usize, r: &mut [f64], z: &
 fn the_diagonal_on_the_device_is_that_of_the_elements() {
     for_problems(|name, problem, _, device| {
         let inverse = device.level.read_inverse().unwrap();
-        let cube = Cube::new(problem.poisson);
+        let cube = one_cube(problem).unwrap();
         let mut sums = vec![0.0; problem.bricks.n_nodes()];
         for element in 0..problem.bricks.n_elements() {
             for node in problem.bricks.nodes(element as u32).unwrap() {

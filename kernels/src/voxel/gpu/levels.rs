@@ -762,7 +762,7 @@ mod tests {
         let class: Vec<u8> = (0..view.n_elements()).map(|e| u8::from(random(e as u64) < 0.5)).collect();
         let young = [10.0, 30.0];
         let moduli = Moduli::Classes { class: &class, young: &young };
-        let stiffness = |e: usize| 0.1 * moduli.young(e);
+        let stiffness = |e: usize, _: usize| 0.1 * moduli.young(e);
         let positions: Vec<[u32; 3]> = (0..view.n_bricks()).flat_map(|b| view.node_positions(b)).collect();
         let mask: Vec<u8> = positions.iter().map(|p| if p[2] == 0 { 7 } else { u8::from(p[0] == 0) }).collect();
         let fixed: Vec<u32> =
@@ -776,8 +776,9 @@ mod tests {
             CycleSettings { degree: [1, 1], ..usual.clone() },
             CycleSettings { degree: [3, 3], inner_tolerance: 1e-3, ..usual },
         ] {
-            let mut coarse =
-                Coarse::new(&cube, Elements::of_bricks(&view), &mask, &stiffness, &settings, Host::Device, None);
+            let elements = Elements::of_bricks(&view);
+            let cubes = std::slice::from_ref(&cube);
+            let mut coarse = Coarse::new(cubes, elements, &mask, &stiffness, &settings, Host::Device, None);
             coarse.make_matrices(&stiffness);
             let mut expected = vec![0.0_f32; 3 * n_nodes];
             coarse.correct(&mut r.clone(), &mut expected, Default::default(), &stiffness);
@@ -808,7 +809,7 @@ mod tests {
         let length = 1000;
         let bricks = bricks_of([9, 9, length], |_| true);
         let view = bricks.view();
-        let cube = Cube::new(0.3);
+        let cubes = &[Cube::new(0.3)];
         let class = vec![0; view.n_elements()];
         let moduli = Moduli::Classes { class: &class, young: &[1.0] };
         let positions = || (0..view.n_bricks()).flat_map(|b| view.node_positions(b));
@@ -819,13 +820,13 @@ mod tests {
         let mut wide: Vec<f64> = r.iter().map(|&r| r.into()).collect();
         let settings = CycleSettings { bottom: 200, ..CycleSettings::default() };
         let mut coarse =
-            Coarse::<f32>::new(&cube, Elements::of_bricks(&view), &mask, &|_| 1.0, &settings, Host::Device, None);
-        coarse.make_matrices(&|_| 1.0);
+            Coarse::<f32>::new(cubes, Elements::of_bricks(&view), &mask, &|_, _| 1.0, &settings, Host::Device, None);
+        coarse.make_matrices(&|_, _| 1.0);
         let (found, _) = twin.correct(&coarse, (&view, &moduli, 1.0), &fixed, &r);
         let mut coarse =
-            Coarse::<f64>::new(&cube, Elements::of_bricks(&view), &mask, &|_| 1.0, &settings, Host::Device, None);
+            Coarse::<f64>::new(cubes, Elements::of_bricks(&view), &mask, &|_, _| 1.0, &settings, Host::Device, None);
         let mut expected = vec![0.0_f64; r.len()];
-        coarse.correct(&mut wide, &mut expected, Default::default(), &|_| 1.0);
+        coarse.correct(&mut wide, &mut expected, Default::default(), &|_, _| 1.0);
         fixed.iter().for_each(|&dof| expected[dof as usize] = 0.0);
         let error = apart(&found, &expected);
         eprintln!("a bar of {length}: difference {error:.1e}");

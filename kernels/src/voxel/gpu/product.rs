@@ -141,6 +141,16 @@ impl Kernels {
     }
 }
 
+/// The cube of all elements.
+///
+/// # Errors
+/// They have several Poisson's ratios.
+pub(super) fn one_cube(problem: &StaticProblem) -> Result<Cube, DeviceError> {
+    let what = "compute materials with different Poisson's ratios";
+    let reason = "the kernels know one ratio for all: use --device cpu".to_owned();
+    problem.one_ratio().map(Cube::new).ok_or(DeviceError::Failed { what, reason })
+}
+
 /// E h: a factor of all elements that is part of the stiffness, that of each class, and what moduli are multiplied with.
 fn scales(problem: &StaticProblem, kind: u32) -> (f64, Vec<f64>, f64) {
     match problem.moduli {
@@ -195,7 +205,7 @@ impl FineLevel {
         let fixed: Vec<u32> = problem.fixed.iter().map(|dof| 3 * dof.node + u32::from(dof.direction)).collect();
         let tiles = Tiles::new(bricks, &fixed);
         let shares = tiles.shares(devices.len());
-        let cube = Cube::new(problem.poisson);
+        let cube = one_cube(problem)?;
         let (kind, classes, moduli) = tiles::moduli(&tiles, bricks, &problem.moduli);
         let (factor, young, unit) = scales(problem, kind);
         let cuts = tiles::longest(kind != ONE).map(|longest| tiles.cut(longest, devices.len()));

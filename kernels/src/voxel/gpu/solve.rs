@@ -27,7 +27,7 @@ use super::super::solve::element_bound;
 use super::super::{Cube, FixedDof, NodalForce, Solution, SolverSettings, StaticProblem};
 use super::layout::{ALPHA, MOST_DEVICES, N_SCALARS, PQ, PR, RR, Tables, WORK, ZQ};
 use super::levels::{self, Lent, Sharing, padded};
-use super::product::FineLevel;
+use super::product::{FineLevel, one_cube};
 use crate::device::{Arena, DeviceError, Devices, Gpu, Kernel, MemoryReport, Module, Slice, Stream, arguments};
 
 /// Memory kept free for what the driver needs, bytes.
@@ -384,6 +384,7 @@ impl GpuStaticSolver {
             let reason = format!("at most {MOST_DEVICES} devices compute a model: name fewer");
             return Err(DeviceError::Failed { what: "use so many devices", reason });
         }
+        let cube = one_cube(problem)?;
         let devices = timed("open devices", || Devices::open(ordinals))?;
         let reserve = if ordinals.len() > 1 { RESERVE + PAGES } else { RESERVE };
         let free = devices.free_memory()?;
@@ -391,7 +392,6 @@ impl GpuStaticSolver {
         devices.require(needs.vectors + 2 * problem.bricks.n_nodes() as u64, reserve, ADVICE)?;
 
         let began = Instant::now();
-        let cube = Cube::new(problem.poisson);
         let coarse = timed("hierarchy", || hierarchy(problem, &cube, &settings));
         let host_seconds = began.elapsed().as_secs_f64();
         check_bottom(&coarse)?;
@@ -729,9 +729,10 @@ fn place_coarse(
 fn hierarchy(problem: &StaticProblem, cube: &Cube, settings: &SolverSettings) -> Coarse {
     let mut mask = vec![0_u8; problem.bricks.n_nodes()];
     problem.fixed.iter().for_each(|dof| mask[dof.node as usize] |= 1 << dof.direction);
-    let stiffness = |e: usize| problem.spacing * problem.moduli.young(e);
+    let stiffness = |e: usize, _: usize| problem.spacing * problem.moduli.young(e);
     let elements = timed("elements", || Elements::of_bricks(&problem.bricks));
-    let mut coarse = Coarse::new(cube, elements, &mask, &stiffness, &settings.cycle, Host::Device, None);
+    let mut coarse =
+        Coarse::new(std::slice::from_ref(cube), elements, &mask, &stiffness, &settings.cycle, Host::Device, None);
     timed("matrices of cells", || coarse.make_matrices(&stiffness));
     coarse
 }

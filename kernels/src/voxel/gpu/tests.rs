@@ -4,8 +4,8 @@ use pogo_formats::voxel::{Bricks, bricks_of};
 
 use super::super::tests::{check_bars, check_sheet, random};
 use super::super::{
-    CycleSettings, FixedDof, GpuStaticSolver, Grid, Moduli, NodalForce, Solution, SolverSettings, StaticProblem,
-    StaticSolver,
+    CycleSettings, FixedDof, GpuStaticSolver, Grid, Moduli, NodalForce, Ratios, Solution, SolverSettings,
+    StaticProblem, StaticSolver,
 };
 
 use crate::device::n_devices;
@@ -86,8 +86,14 @@ fn a_device_solves_as_the_cpu_does() {
             ("two moduli", Moduli::Classes { class: &class, young: &[1000.0, 3000.0] }),
             ("many moduli", Moduli::Each { modulus: &modulus, scale: 900.0 }),
         ] {
-            let problem =
-                StaticProblem { bricks: view, moduli, poisson: 0.3, spacing: 0.1, fixed: &fixed, forces: &forces };
+            let problem = StaticProblem {
+                bricks: view,
+                moduli,
+                ratios: Ratios::One(0.3),
+                spacing: 0.1,
+                fixed: &fixed,
+                forces: &forces,
+            };
             let mut device = device_solver(&problem, &settings);
             let found = device.solve(&fixed, &forces, None, &mut go).expect("solves");
             let mut cpu = StaticSolver::new(&problem, Grid::Bricks, &settings);
@@ -160,8 +166,14 @@ fn several_devices_solve_as_one_does() {
             (Moduli::Classes { class: &class, young: &[1000.0, 3000.0] }, &other),
             (Moduli::Each { modulus: &modulus, scale: 900.0 }, &usual),
         ] {
-            let problem =
-                StaticProblem { bricks: view, moduli, poisson: 0.3, spacing: 0.1, fixed: &fixed, forces: &forces };
+            let problem = StaticProblem {
+                bricks: view,
+                moduli,
+                ratios: Ratios::One(0.3),
+                spacing: 0.1,
+                fixed: &fixed,
+                forces: &forces,
+            };
             let expected = device_solver(&problem, settings).solve(&fixed, &forces, None, &mut go).expect("solves");
             for (n_devices, least) in (2..=n).flat_map(|n| [(n, 0), (n, 2000), (n, usize::MAX)]) {
                 let ordinals: Vec<u32> = (0..n_devices).collect();

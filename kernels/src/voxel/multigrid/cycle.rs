@@ -1,10 +1,10 @@
 //! The cycle through the coarse levels.
 
-use super::first::Stiffness;
 use super::hierarchy::Coarse;
 use super::level::Vectors;
 use super::settings::CycleKind;
 use crate::simd::Real;
+use crate::voxel::problem::Stiffness;
 use crate::voxel::share::Share;
 
 /// Steps of conjugate gradients on a last level that is not factorised. They need no bound on the spectrum.

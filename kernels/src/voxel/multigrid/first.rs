@@ -11,32 +11,43 @@ use crate::shared::Shared;
 use crate::simd::{InstructionSet, Kernel, Lanes, Level, Real};
 use crate::voxel::cube::Cube;
 use crate::voxel::elements::{Batches, Elements};
-use crate::voxel::forces::{Cubes, amplitudes, k, one, three, two};
+use crate::voxel::forces::{Cubes, Part, amplitudes, k, one, three, two};
 use crate::voxel::number::{self, Eight};
+use crate::voxel::problem::Stiffness;
 use crate::voxel::share::Contributors;
-
-/// E h of fine elements.
-pub(crate) type Stiffness<'a> = dyn Fn(usize) -> f64 + Sync + 'a;
 
 /// The operator of the first coarse level.
 #[derive(Debug)]
 pub(crate) struct First<T = f32> {
     /// First voxel of each cell, and a bit for each octant that is there; 0 for a special cell.
     pub child: Vec<(u32, u8)>,
-    pub cell: Cell<T>,
+    /// The parts of the stiffness: one, or two; see [`Voxels`](crate::voxel::Voxels).
+    pub parts: Vec<CellPart<T>>,
     /// Numbers of the special cells, ascending.
     pub own: Vec<u32>,
     special: Vec<Special>,
     /// Matrices of special cells, for devices ([`make_matrices`](Self::make_matrices)).
     pub matrices: Vec<[f32; 576]>,
-    cube: Box<Cube>,
-    /// [`Cube::blocks`].
-    blocks: [[[T; 3]; 3]; 8],
     pub n_nodes: usize,
     /// Number of non-zero blocks of the assembled matrix.
     pub n_blocks: usize,
-    /// E h where all elements have the same.
+    /// E h where all elements have the same stiffness.
     pub uniform: Option<f64>,
+}
+
+/// What cells are made of in one part of the stiffness.
+#[derive(Debug)]
+pub(crate) struct CellPart<T> {
+    pub cell: Cell<T>,
+    cube: Cube,
+    blocks: Part<T>,
+}
+
+impl<T: Real> CellPart<T> {
+    fn new(cube: &Cube) -> Self {
+        let blocks = cube.blocks.map(|block| block.map(|row| row.map(T::from_f64)));
+        Self { cell: Cell::new(cube), cube: cube.clone(), blocks }
+    }
 }
 
 /// A cell with fixed degrees of freedom, or one that is no more than one voxel wide.
@@ -100,7 +111,7 @@ fn scatter<T: Real, I: InstructionSet>(lanes: &[u32], nodes: &[[u32; 8]], f: [[E
 
 impl<T: Real> First<T> {
     /// `fixed` has a bit for each fixed direction of each fine node.
-    pub fn new(cube: &Cube, fine: &Elements, level: &Coarsening, fixed: &[u8]) -> Self {
+    pub fn new(cubes: &[Cube], fine: &Elements, level: &Coarsening, fixed: &[u8]) -> Self {
         let cell = |element: usize| Special::new(fine, level.children.of(element), fixed);
         let child: Vec<(u32, u8)> = (0..level.coarse.nodes.len())
             .into_par_iter()
@@ -115,29 +126,32 @@ impl<T: Real> First<T> {
             child,
             own,
             matrices: Vec::new(),
-            cube: Box::new(cube.clone()),
-            blocks: cube.blocks.map(|block| block.map(|row| row.map(T::from_f64))),
+            parts: cubes.iter().map(CellPart::new).collect(),
             n_nodes: level.coarse.n_nodes,
             n_blocks: 0,
             uniform: None,
-            cell: Cell::new(cube),
         }
     }
 
-    /// E h of the octants of a cell, unless it is special.
-    pub fn plain(&self, element: usize, stiffness: &impl Fn(usize) -> f64) -> Option<[f64; 8]> {
-        let (first, octants) = self.child[element];
-        (octants != 0).then(|| Self::octants(first, octants, stiffness))
+    /// Whether a cell is not special.
+    pub fn is_plain(&self, element: usize) -> bool {
+        self.child[element].1 != 0
     }
 
-    /// E h of the octants of a cell. All voxels of a cell share its middle, so they are one piece and consecutive.
+    /// Stiffness of the octants of a cell that is not special, in a part.
+    pub fn plain(&self, element: usize, part: usize, stiffness: &Stiffness) -> [f64; 8] {
+        let (first, octants) = self.child[element];
+        Self::octants(first, octants, part, stiffness)
+    }
+
+    /// Stiffness of the octants of a cell in a part. All voxels of a cell share its middle, so they are one piece and consecutive.
     #[inline(always)]
-    fn octants(first: u32, octants: u8, stiffness: &impl Fn(usize) -> f64) -> [f64; 8] {
+    fn octants(first: u32, octants: u8, part: usize, stiffness: &Stiffness) -> [f64; 8] {
         let mut next = first as usize;
         let mut e = [0.0; 8];
         for o in 0..8 {
             if octants >> o & 1 == 1 {
-                e[o] = stiffness(next);
+                e[o] = stiffness(next, part);
                 next += 1;
             }
         }
@@ -145,7 +159,7 @@ impl<T: Real> First<T> {
     }
 
     /// Makes the matrices of special cells. Devices read them; the CPU goes through the voxels.
-    pub fn make_matrices(&mut self, stiffness: &(impl Fn(usize) -> f64 + Sync)) {
+    pub fn make_matrices(&mut self, stiffness: &Stiffness) {
         let mut matrices = Vec::new();
         self.own
             .par_iter()
@@ -164,19 +178,32 @@ impl<T: Real> First<T> {
     }
 
     /// The matrix of one element.
-    pub fn matrix(&self, element: usize, stiffness: &impl Fn(usize) -> f64, out: &mut [f64; 576]) {
+    pub fn matrix(&self, element: usize, stiffness: &Stiffness, out: &mut [f64; 576]) {
+        for part in 0..self.parts.len() {
+            if part == 0 {
+                self.matrix_of_part(element, part, stiffness, out);
+            } else {
+                let mut further = [0.0; 576];
+                self.matrix_of_part(element, part, stiffness, &mut further);
+                out.iter_mut().zip(further).for_each(|(out, further)| *out += further);
+            }
+        }
+    }
+
+    fn matrix_of_part(&self, element: usize, part: usize, stiffness: &Stiffness, out: &mut [f64; 576]) {
         let (first, octants) = self.child[element];
+        let CellPart { cell: plain, cube, .. } = &self.parts[part];
         if octants != 0 {
-            self.cell.matrix(&Self::octants(first, octants, stiffness), out);
+            plain.matrix(&Self::octants(first, octants, part, stiffness), out);
             return;
         }
         let cell = self.special(element);
-        let e = Self::octants(first, cell.octants, stiffness);
+        let e = Self::octants(first, cell.octants, part, stiffness);
         out.fill(0.0);
         for (o, octant) in cell.octants() {
             let free: [f64; 24] = std::array::from_fn(|i| f64::from(!cell.fixed[i % 3] >> place_of(octant, i / 3) & 1));
             let mut a = [0.0; 576];
-            for ((a, dense), &row) in a.chunks_exact_mut(24).zip(self.cube.dense.iter()).zip(&free) {
+            for ((a, dense), &row) in a.chunks_exact_mut(24).zip(cube.dense.iter()).zip(&free) {
                 for ((a, &dense), &column) in a.iter_mut().zip(dense).zip(&free) {
                     *a = e[o] * dense * (row * column);
                 }
@@ -186,28 +213,44 @@ impl<T: Real> First<T> {
     }
 
     /// y = A x at the contributors' own nodes.
-    pub fn apply(
+    pub fn apply(&self, nodes: &[[u32; 8]], x: &[T], y: &mut [T], to: &Contributors, stiffness: &Stiffness) {
+        match &self.parts[..] {
+            [one, other] => self.apply_parts(nodes, x, y, to, stiffness, [one, other]),
+            parts => self.apply_parts(nodes, x, y, to, stiffness, [&parts[0]]),
+        }
+    }
+
+    fn apply_parts<const N: usize>(
         &self,
         nodes: &[[u32; 8]],
         x: &[T],
         y: &mut [T],
         to: &Contributors,
-        stiffness: &(impl Fn(usize) -> f64 + Sync),
+        stiffness: &Stiffness,
+        parts: [&CellPart<T>; N],
     ) {
         to.clear(y);
         let y = Shared::new(y);
         to.batches.for_each(|range| {
             // SAFETY: batches that run at the same time share no node; within one there is one thread.
             let y = unsafe { y.part(0..3 * self.n_nodes) };
-            Level::detect().run(Batch { level: self, range, nodes, x, y, stiffness });
+            Level::detect().run(Batch { level: self, parts, range, nodes, x, y, stiffness });
         });
     }
 
     /// Adds Σ_o P_oᵀ M E_o K M P_o x of a special cell, its eight voxels side by side. M makes what is fixed 0.
     #[inline(never)]
-    fn add_special(&self, element: usize, nodes: &[u32; 8], x: &[T], y: &mut [T], stiffness: &impl Fn(usize) -> f64) {
+    fn add_special<const N: usize>(
+        &self,
+        element: usize,
+        nodes: &[u32; 8],
+        x: &[T],
+        y: &mut [T],
+        (parts, stiffness): (&[Part<T>; N], &Stiffness),
+    ) {
         let cell = self.special(element);
-        let e = Self::octants(self.child[element].0, cell.octants, stiffness).map(T::from_f64);
+        let of_part = |part| Self::octants(self.child[element].0, cell.octants, part, stiffness).map(T::from_f64);
+        let e: [[T; 8]; N] = std::array::from_fn(of_part);
         let mut values = [[T::default(); 27]; 3];
         for (p, place) in PLACES.iter().enumerate() {
             for &c in place.corners() {
@@ -231,7 +274,7 @@ impl<T: Real> First<T> {
             }
         }
         let mut f = u;
-        let cubes = Cubes { blocks: &self.blocks, displacements: &u, stiffness: &e, forces: &mut f };
+        let cubes = Cubes { parts, displacements: &u, stiffness: &e, forces: &mut f };
         Level::detect().run(cubes);
         let mut sums = [[T::default(); 27]; 3];
         for (o, octant) in cell.octants() {
@@ -253,12 +296,7 @@ impl<T: Real> First<T> {
     }
 
     /// The diagonal, (3 n_nodes,).
-    pub fn diagonal(
-        &self,
-        nodes: &[[u32; 8]],
-        batches: &Batches,
-        stiffness: &(impl Fn(usize) -> f64 + Sync),
-    ) -> Vec<f64> {
+    pub fn diagonal(&self, nodes: &[[u32; 8]], batches: &Batches, stiffness: &Stiffness) -> Vec<f64> {
         let n = 3 * self.n_nodes;
         let mut diagonal = vec![0.0; n];
         let shared = Shared::new(&mut diagonal);
@@ -268,10 +306,13 @@ impl<T: Real> First<T> {
             let mut matrix = [0.0; 576];
             for element in range {
                 let nodes = &nodes[element];
-                if let Some(e) = self.plain(element, stiffness) {
-                    for i in 0..24 {
-                        diagonal[3 * nodes[i / 3] as usize + i % 3] +=
-                            (0..8).map(|o| e[o] * self.cell.octant[o][i][i]).sum::<f64>();
+                if self.is_plain(element) {
+                    for (part, CellPart { cell, .. }) in self.parts.iter().enumerate() {
+                        let e = self.plain(element, part, stiffness);
+                        for i in 0..24 {
+                            diagonal[3 * nodes[i / 3] as usize + i % 3] +=
+                                (0..8).map(|o| e[o] * cell.octant[o][i][i]).sum::<f64>();
+                        }
                     }
                     continue;
                 }
@@ -289,25 +330,28 @@ impl<T: Real> First<T> {
 }
 
 /// Adds A x of some cells to y.
-struct Batch<'a, T, F> {
+struct Batch<'a, T, const N: usize> {
     level: &'a First<T>,
+    parts: [&'a CellPart<T>; N],
     range: Range<usize>,
     nodes: &'a [[u32; 8]],
     x: &'a [T],
     y: &'a mut [T],
-    stiffness: &'a F,
+    stiffness: &'a Stiffness<'a>,
 }
 
-impl<T: Real, F: Fn(usize) -> f64> Kernel for Batch<'_, T, F> {
+impl<T: Real, const N: usize> Kernel for Batch<'_, T, N> {
     type Output = ();
     #[inline(always)]
     fn run<I: InstructionSet>(mut self) {
         // Cells of eight equal voxels from the front, others from the back.
         let mut cells = [0_u32; Batches::SIZE];
         let (mut equal, mut mixed) = (0, cells.len());
+        let blocks = self.parts.map(|part| part.blocks);
+        let special = (&blocks, self.stiffness);
         for element in self.range.clone() {
             match self.level.child[element].1 {
-                0 => self.level.add_special(element, &self.nodes[element], self.x, self.y, self.stiffness),
+                0 => self.level.add_special(element, &self.nodes[element], self.x, self.y, special),
                 255 if self.level.uniform.is_some() => {
                     cells[equal] = element as u32;
                     equal += 1;
@@ -324,12 +368,12 @@ impl<T: Real, F: Fn(usize) -> f64> Kernel for Batch<'_, T, F> {
     }
 }
 
-impl<T: Real, F: Fn(usize) -> f64> Batch<'_, T, F> {
+impl<T: Real, const N: usize> Batch<'_, T, N> {
     /// Cells of eight equal voxels: each is one voxel of twice the edge, f = 2 E h K u.
     #[inline(always)]
     fn add_equal<I: InstructionSet>(&mut self, cells: &[u32]) {
         let Some(e) = self.level.uniform else { return };
-        let (e, blocks) = (Eight::<T, I>::splat(T::from_f64(2.0 * e)), &self.level.blocks);
+        let (e, blocks) = (Eight::<T, I>::splat(T::from_f64(2.0 * e)), &self.parts[0].blocks);
         for lanes in cells.chunks(8) {
             let u = gather::<T, I>(lanes, self.nodes, self.x).map(number::walsh);
             let mut f = [[Eight::<T, I>::splat(T::default()); 8]; 3];
@@ -343,33 +387,35 @@ impl<T: Real, F: Fn(usize) -> f64> Batch<'_, T, F> {
     fn add_mixed<I: InstructionSet>(&mut self, cells: &[u32]) {
         let zero = Eight::<T, I>::splat(T::default());
         for lanes in cells.chunks(8) {
-            let e = number::walsh(self.octants::<I>(lanes));
             let u = gather::<T, I>(lanes, self.nodes, self.x).map(number::walsh);
             let mut f = [[zero; 8]; 3];
-            for v in 1..8 {
-                for a in 0..3 {
-                    let row = &self.level.cell.c[3 * v + a];
-                    let mut sum = zero;
-                    for w in 0..8 {
-                        let mut part = zero;
-                        for b in 0..3 {
-                            let other = v ^ 1 << a ^ w ^ 1 << b;
-                            if other != 0 {
-                                part = Eight::<T, I>::splat(row[3 * other + b]).fma(u[b][other], part);
+            for p in 0..N {
+                let e = number::walsh(self.octants::<I>(lanes, p));
+                for v in 1..8 {
+                    for a in 0..3 {
+                        let row = &self.parts[p].cell.c[3 * v + a];
+                        let mut sum = if p == 0 { zero } else { f[a][v] };
+                        for w in 0..8 {
+                            let mut part = zero;
+                            for b in 0..3 {
+                                let other = v ^ 1 << a ^ w ^ 1 << b;
+                                if other != 0 {
+                                    part = Eight::<T, I>::splat(row[3 * other + b]).fma(u[b][other], part);
+                                }
                             }
+                            sum = e[w].fma(part, sum);
                         }
-                        sum = e[w].fma(part, sum);
+                        f[a][v] = sum;
                     }
-                    f[a][v] = sum;
                 }
             }
             scatter(lanes, self.nodes, f.map(number::walsh), self.y);
         }
     }
 
-    /// E h of the octants of up to eight cells.
+    /// Stiffness of the octants of up to eight cells in a part.
     #[inline(always)]
-    fn octants<I: InstructionSet>(&self, lanes: &[u32]) -> [Eight<T, I>; 8] {
+    fn octants<I: InstructionSet>(&self, lanes: &[u32], part: usize) -> [Eight<T, I>; 8] {
         let mut e = [Eight::<T, I>::splat(T::default()); 8];
         if let Some(uniform) = self.level.uniform {
             let mut octants = [0_u32; 8];
@@ -381,7 +427,7 @@ impl<T: Real, F: Fn(usize) -> f64> Batch<'_, T, F> {
         } else {
             for (lane, &at) in lanes.iter().enumerate() {
                 let (first, octants) = self.level.child[at as usize];
-                let octants = First::<T>::octants(first, octants, self.stiffness);
+                let octants = First::<T>::octants(first, octants, part, self.stiffness);
                 (0..8).for_each(|o| e[o].0[lane] = T::from_f64(octants[o]));
             }
         }

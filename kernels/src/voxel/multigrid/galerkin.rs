@@ -4,13 +4,14 @@ use rayon::prelude::*;
 
 use super::blocks::{Blocks, transposed};
 use super::cell::add_child;
-use super::first::{First, Stiffness};
+use super::first::{CellPart, First};
 use super::split::Coarsening;
 use super::transfer::{PLACES, Transfer};
 use crate::shared::Shared;
 use crate::simd::Real;
 use crate::voxel::elements::{Batches, Elements};
 use crate::voxel::lists::Lists;
+use crate::voxel::problem::Stiffness;
 
 /// Coarse nodes on which a finer node depends, with one weight for all.
 #[derive(Clone, Copy, Default)]
@@ -89,32 +90,36 @@ pub(crate) fn galerkin_of_first<T: Real>(
 ) -> Blocks {
     let mut out = Blocks::pattern(&level.coarse);
     let batches = Batches::new(&level.coarse);
-    // Share of each of 8 × 8 voxels in the matrix (octant of the level, octant of its cell), and of eight equal ones.
-    let shares: Vec<[f64; 576]> = (0..72)
-        .map(|i| {
-            let (mut share, (octant, voxel)) = ([0.0; 576], (i / 9, i % 9));
-            for o in (0..8).filter(|&o| voxel == 8 || o == voxel) {
-                let a = std::array::from_fn(|i| first.cell.octant[o][i / 24][i % 24]);
-                add_child(octant, &a, &mut share);
-            }
-            share
-        })
-        .collect();
+    // Of each part, share of each of 8 × 8 voxels in the matrix (octant of the level, octant of its cell), and of eight equal
+    // ones.
+    let share = |(part, i): (&CellPart<T>, usize)| {
+        let (mut share, (octant, voxel)) = ([0.0; 576], (i / 9, i % 9));
+        for o in (0..8).filter(|&o| voxel == 8 || o == voxel) {
+            let a = std::array::from_fn(|i| part.cell.octant[o][i / 24][i % 24]);
+            add_child(octant, &a, &mut share);
+        }
+        share
+    };
+    let shares: Vec<[f64; 576]> =
+        first.parts.iter().flat_map(|part| (0..72).map(move |i| (part, i))).map(share).collect();
     out.add_all(&level.coarse, &batches, |element, sum| {
         sum.fill(0.0);
         let mut add = |share: &[f64; 576], e: f64| sum.iter_mut().zip(share).for_each(|(sum, a)| *sum += e * a);
         for &child in level.children.of(element) {
             let octant = fine.octant(child as usize);
-            match first.plain(child as usize, &|e| stiffness(e)) {
-                Some(e) if octant < 8 && e.iter().all(|&other| other == e[0]) => add(&shares[9 * octant + 8], e[0]),
-                Some(e) if octant < 8 => {
+            if octant >= 8 || !first.is_plain(child as usize) {
+                let (mut a, mut share) = ([0.0; 576], [0.0; 576]);
+                first.matrix(child as usize, stiffness, &mut a);
+                add_child(octant, &a, &mut share);
+                add(&share, 1.0);
+                continue;
+            }
+            for (part, shares) in shares.chunks_exact(72).enumerate() {
+                let e = first.plain(child as usize, part, stiffness);
+                if e.iter().all(|&other| other == e[0]) {
+                    add(&shares[9 * octant + 8], e[0]);
+                } else {
                     (0..8).filter(|&o| e[o] != 0.0).for_each(|o| add(&shares[9 * octant + o], e[o]));
-                }
-                _ => {
-                    let (mut a, mut share) = ([0.0; 576], [0.0; 576]);
-                    first.matrix(child as usize, &|e| stiffness(e), &mut a);
-                    add_child(octant, &a, &mut share);
-                    add(&share, 1.0);
                 }
             }
         }

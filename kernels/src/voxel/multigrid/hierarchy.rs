@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::blocks::Blocks;
 use super::factor::{Factor, Order};
-use super::first::{First, Stiffness};
+use super::first::First;
 use super::galerkin::{galerkin, galerkin_of_first};
 use super::half::Half;
 use super::level::{Level, Operator};
@@ -20,6 +20,7 @@ use crate::ranks::Ranks;
 use crate::simd::Real;
 use crate::voxel::cube::Cube;
 use crate::voxel::elements::{Batches, Elements};
+use crate::voxel::problem::Stiffness;
 use crate::voxel::share::{RankShares, Share};
 
 /// Largest number of degrees of freedom that is factorised.
@@ -83,7 +84,7 @@ pub(crate) struct Coarse<T = f32> {
 impl<T: Real> Coarse<T> {
     /// All levels under a finest one. `fixed` has a bit for each fixed direction of each fine node.
     pub fn new(
-        cube: &Cube,
+        cubes: &[Cube],
         fine: Elements,
         fixed: &[u8],
         stiffness: &Stiffness,
@@ -101,7 +102,7 @@ impl<T: Real> Coarse<T> {
             cuts: Vec::new(),
         };
         let fine_blocks = timed("count blocks", || count_blocks(&fine)) as f64;
-        let elements = out.add_first(cube, fine, fixed, stiffness, fine_blocks);
+        let elements = out.add_first(cubes, fine, fixed, stiffness, fine_blocks);
         let last = out.add_assembled(elements, stiffness, fine_blocks, host);
         if let Some((blocks, order)) = last {
             out.finish_last(blocks, order, fine_blocks, host);
@@ -144,7 +145,7 @@ impl<T: Real> Coarse<T> {
     /// Level 1, which is never assembled; its elements.
     fn add_first(
         &mut self,
-        cube: &Cube,
+        cubes: &[Cube],
         fine: Elements,
         fixed: &[u8],
         stiffness: &Stiffness,
@@ -152,13 +153,14 @@ impl<T: Real> Coarse<T> {
     ) -> Elements {
         let level = timed("split", || coarsen(&fine, self.settings.split));
         let _first = timings::stage("first coarse level");
-        let mut first = First::new(cube, &fine, &level, fixed);
-        let one = stiffness(0);
-        first.uniform = (1..fine.code.len()).into_par_iter().all(|e| stiffness(e) == one).then_some(one);
+        let mut first = First::new(cubes, &fine, &level, fixed);
+        let one = stiffness(0, 0);
+        let is_one = cubes.len() == 1 && (1..fine.code.len()).into_par_iter().all(|e| stiffness(e, 0) == one);
+        first.uniform = is_one.then_some(one);
         drop(fine);
         let batches = Batches::new(&level.coarse);
         let elements = level.coarse;
-        let diagonal = first.diagonal(&elements.nodes, &batches, &|e| stiffness(e));
+        let diagonal = first.diagonal(&elements.nodes, &batches, stiffness);
         first.n_blocks = count_blocks(&elements);
         let cost = first.n_blocks as f64 / fine_blocks;
         let operator = Operator::First(Box::new(first));
@@ -232,14 +234,14 @@ impl<T: Real> Coarse<T> {
     /// Makes what only devices read.
     pub fn make_matrices(&mut self, stiffness: &Stiffness) {
         if let Operator::First(first) = &mut self.levels[0].operator {
-            first.make_matrices(&|e| stiffness(e));
+            first.make_matrices(stiffness);
         }
     }
 
-    /// C of [`Cell`](super::cell::Cell), row by row.
+    /// C of [`Cell`](super::cell::Cell) in the first part, row by row.
     pub fn cell(&self) -> &[T] {
         match &self.levels[0].operator {
-            Operator::First(first) => first.cell.c.as_flattened(),
+            Operator::First(first) => first.parts[0].cell.c.as_flattened(),
             _ => &[],
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::first::{First, Stiffness};
+use super::first::First;
 use super::half::Half;
 use super::packed::Packed;
 use super::settings::{CycleKind, CycleSettings};
@@ -15,6 +15,7 @@ use crate::ranks::{Ranks, Reader};
 use crate::shared::Shared;
 use crate::simd::Real;
 use crate::voxel::elements::{Batches, Elements};
+use crate::voxel::problem::Stiffness;
 use crate::voxel::share::{Contributors, Halo, Share, bytes_of, sorted};
 
 /// The matrix of a coarse level.
@@ -259,7 +260,7 @@ impl<T: Real> Level<T> {
     ) {
         parts.here.fetch(x);
         match operator {
-            Operator::First(first) => first.apply(nodes, x, y, &parts.product, &|e| stiffness(e)),
+            Operator::First(first) => first.apply(nodes, x, y, &parts.product, stiffness),
             Operator::Assembled(blocks) => blocks.apply(&parts.product.own, x, y),
             Operator::Half(blocks) => blocks.apply(x, y),
         }

@@ -18,8 +18,8 @@ use crate::ranks::Ranks;
 use crate::shared::Shared;
 use crate::simd::{Level, Real};
 use crate::voxel::bricks::{ALL_SLOTS, SLOTS, above, below, for_each_slot};
-use crate::voxel::forces::Forces;
-use crate::voxel::problem::{Moduli, Voxels};
+use crate::voxel::forces::{Forces, Part};
+use crate::voxel::problem::{Moduli, Ratios, Voxels};
 use crate::voxel::rows::{Lines, Rows, Sums, side};
 use crate::voxel::share::{Halo, sorted, sum_over};
 
@@ -30,7 +30,7 @@ const OTHER_CHUNK: u64 = 1 << 63;
 #[derive(Debug)]
 pub(super) struct BrickProduct<'a> {
     voxels: Voxels<'a>,
-    /// E h where all elements have the same.
+    /// E h where all elements have the same stiffness.
     uniform: Option<f64>,
     pub rows: Rows,
     /// First number that each brick passes on to its neighbour above at d = 1 … 7, (n_bricks × 7,): among those of its
@@ -112,8 +112,8 @@ impl<'a> BrickProduct<'a> {
         let first = |node: &u32| fixed.partition_point(|&dof| dof / 3 < *node) as u32;
         let mut out = Self {
             voxels,
-            uniform: match voxels.moduli {
-                Moduli::Classes { young: &[young], .. } => Some(voxels.spacing * young),
+            uniform: match (voxels.moduli, voxels.ratios) {
+                (Moduli::Classes { young: &[young], .. }, Ratios::One(_)) => Some(voxels.spacing * young),
                 _ => None,
             },
             rows,
@@ -237,8 +237,12 @@ impl<'a> BrickProduct<'a> {
         [self.n_between, self.waiting.last().map_or(0, |last| last.1 as usize)]
     }
 
-    /// What `act` makes of Σ E h of the elements around each node, in the order of vectors.
-    pub fn node_sums<T: Copy + Default + Send>(&self, act: impl Fn(f64) -> T + Sync) -> Vec<T> {
+    /// What `act` makes of the sum of `value(element)` over the elements around each node, in the order of vectors.
+    pub fn node_sums<T: Copy + Default + Send>(
+        &self,
+        value: impl Fn(usize) -> f64 + Sync,
+        act: impl Fn(f64) -> T + Sync,
+    ) -> Vec<T> {
         let bricks = &self.voxels.bricks;
         let mut out = vec![T::default(); bricks.n_nodes()];
         let shared = Shared::new(&mut out);
@@ -251,7 +255,7 @@ impl<'a> BrickProduct<'a> {
                 for_each_slot(&bricks.element_mask[8 * from..8 * from + 8], &SLOTS.high[d], |slot, rank| {
                     let voxel = usize::from(SLOTS.voxel[slot]);
                     let [x, y, z] = [0, 1, 2].map(|m| if d >> m & 1 == 1 { 0 } else { 1 + (voxel >> (3 * m) & 7) });
-                    e[z][y][x] = self.voxels.stiffness(first + rank);
+                    e[z][y][x] = value(first + rank);
                 });
             }
             let range = bricks.node_first[brick] as usize..bricks.node_first[brick + 1] as usize;
@@ -274,10 +278,10 @@ impl<'a> BrickProduct<'a> {
 
     /// y = K x for x and y in the order of vectors, given to `sink(brick, first node, y of its nodes)`; the sum of what
     /// `sink` returns, in one order. `memory` is as long as [`needs`](Self::needs) says.
-    pub fn apply<T: Real>(
+    pub fn apply<T: Real, const N: usize>(
         &self,
         x: &[T],
-        blocks: &[[[T; 3]; 3]; 8],
+        parts: &[Part<T>; N],
         [between, pending]: [&mut [T]; 2],
         scratch: &mut Scratch,
         sink: impl Fn(usize, usize, &mut [T]) -> f64 + Sync,
@@ -305,14 +309,14 @@ impl<'a> BrickProduct<'a> {
             let mut memory = lock().pop().unwrap_or_default();
             let inside = Shared::new(numbers::<T>(&mut memory, self.n_inside));
             let passed = Passed { inside: &inside, between: &between };
-            let mut local = BrickMemory::new();
+            let mut local = BrickMemory::<T, N>::new();
             let chunk = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&chunk| chunk < self.own_chunks.end);
             while let Some(chunk) = chunk() {
                 let (first, end) = (self.chunks[chunk], self.chunks[chunk + 1]);
                 let mut wait = self.waiting.partition_point(|&(brick, _)| (brick as usize) < first);
                 for brick in first..end {
                     let n_own = 3 * (node_first[brick + 1] - node_first[brick]) as usize;
-                    self.compute(brick, x, blocks, passed, &mut local);
+                    self.compute(brick, x, parts, passed, &mut local);
                     self.receive(brick, 0, &inside, &mut local.y[..n_own]);
                     if self.waiting[wait].0 as usize == brick {
                         let at = self.waiting[wait].1 as usize;
@@ -339,18 +343,18 @@ impl<'a> BrickProduct<'a> {
     }
 
     /// Forces of a brick's elements: sums on its own nodes in `local.y`, those on nodes of the bricks above passed on.
-    fn compute<T: Real>(
+    fn compute<T: Real, const N: usize>(
         &self,
         brick: usize,
         x: &[T],
-        blocks: &[[[T; 3]; 3]; 8],
+        parts: &[Part<T>; N],
         passed: Passed<T>,
-        local: &mut BrickMemory<T>,
+        local: &mut BrickMemory<T, N>,
     ) {
         let elements = &self.rows.element[brick];
         let (level, uniform) = (Level::detect(), self.uniform.map(T::from_f64));
         if uniform.is_none() {
-            self.lay_out_stiffness(brick, &mut local.stiffness);
+            local.stiffness.iter_mut().enumerate().for_each(|(part, to)| self.lay_out_stiffness(brick, part, to));
         }
         // Elements under a plane of nodes, and over it.
         let around = |z: usize| [z.wrapping_sub(1), z].map(|z| elements.get(z).copied().unwrap_or(0));
@@ -368,8 +372,8 @@ impl<'a> BrickProduct<'a> {
                 let [even, odd] = &mut local.forces;
                 let forces = if z % 2 == 1 { [even, odd] } else { [odd, even] };
                 let displacements = [&local.displacements[1 - z % 2], &local.displacements[z % 2]];
-                let stiffness = (uniform, &local.stiffness[z - 1]);
-                level.run(Forces { blocks, elements: under, stiffness, displacements, forces });
+                let stiffness = local.stiffness.each_ref().map(|part| (uniform, &part[z - 1]));
+                level.run(Forces { parts, elements: under, stiffness, displacements, forces });
             }
             // All elements around the plane before have been computed.
             if let Some(done) = z.checked_sub(1) {
@@ -379,14 +383,14 @@ impl<'a> BrickProduct<'a> {
         }
     }
 
-    /// E h of a brick's elements, 0 where there is none.
-    fn lay_out_stiffness<T: Real>(&self, brick: usize, to: &mut [[[T; 8]; 8]; 8]) {
+    /// The stiffness of a brick's elements in a part, 0 where there is none.
+    fn lay_out_stiffness<T: Real>(&self, brick: usize, part: usize, to: &mut [[[T; 8]; 8]; 8]) {
         let bricks = &self.voxels.bricks;
         let first = bricks.element_first[brick] as usize;
         *to = [[[T::default(); 8]; 8]; 8];
         let e = to.as_flattened_mut().as_flattened_mut();
         for_each_slot(&bricks.element_mask[8 * brick..8 * brick + 8], &ALL_SLOTS, |slot, rank| {
-            e[usize::from(SLOTS.voxel[slot])] = T::from_f64(self.voxels.stiffness(first + rank));
+            e[usize::from(SLOTS.voxel[slot])] = T::from_f64(self.voxels.stiffness(first + rank, part));
         });
     }
 

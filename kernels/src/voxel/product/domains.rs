@@ -17,6 +17,8 @@ use crate::shared::Shared;
 use crate::simd::Real;
 use crate::voxel::bricks::{ALL_SLOTS, for_each_slot};
 use crate::voxel::elements::{Batches, Elements};
+use crate::voxel::forces;
+use crate::voxel::problem::Stiffness;
 
 /// One sub-domain. Its local node numbers: own nodes brick by brick, then its halo.
 #[derive(Debug)]
@@ -60,11 +62,11 @@ impl DomainProduct {
     }
 
     /// As [`Product::apply`](super::Product::apply).
-    pub fn apply<T: Real>(
+    pub fn apply<T: Real, const N: usize>(
         &self,
         x: &[T],
-        blocks: &[[[T; 3]; 3]; 8],
-        stiffness: &(dyn Fn(usize) -> f64 + Sync),
+        parts: &[forces::Part<T>; N],
+        stiffness: &Stiffness,
         scratch: &mut Scratch,
         finish: impl Fn(usize, &mut [T]) -> f64 + Sync,
     ) -> f64 {
@@ -89,8 +91,8 @@ impl DomainProduct {
             // SAFETY: each sub-domain has its own numbers.
             let (u, f) = unsafe { (u.part(of_domain(domain)), f.part(of_domain(domain))) };
             self.exchange.receive_halo(domain, u, 3);
-            let stiffness = |e: usize| stiffness(part.elements[e] as usize);
-            add_elements(&part.batches, &|e| part.nodes[e], &stiffness, blocks, u, f);
+            let stiffness = |e: usize, p: usize| stiffness(part.elements[e] as usize, p);
+            add_elements(&part.batches, &|e| part.nodes[e], &stiffness, parts, u, f);
             self.exchange.send_halo(domain, f, 3);
         });
         self.exchange.deliver(Receivers::Owners);

@@ -8,7 +8,8 @@ use super::scratch::{Scratch, numbers};
 use crate::shared::Shared;
 use crate::simd::{Level, Real};
 use crate::voxel::elements::{Batches, Elements};
-use crate::voxel::forces::Cubes;
+use crate::voxel::forces::{Cubes, Part};
+use crate::voxel::problem::Stiffness;
 
 /// Tables that give the nodes of elements, level by level, 0 the finest.
 pub trait NodeTables: Sync + Debug {
@@ -84,17 +85,17 @@ impl<'a> Listed<'a> {
     }
 
     /// As [`Product::apply`](super::Product::apply); `finish` gets the sums of pieces of consecutive nodes.
-    pub fn apply<T: Real>(
+    pub fn apply<T: Real, const N: usize>(
         &self,
         x: &[T],
-        blocks: &[[[T; 3]; 3]; 8],
-        stiffness: &(dyn Fn(usize) -> f64 + Sync),
+        parts: &[Part<T>; N],
+        stiffness: &Stiffness,
         scratch: &mut Scratch,
         finish: impl Fn(usize, &mut [T]) -> f64 + Sync,
     ) -> f64 {
         const PIECE: usize = 4096;
         let y = numbers::<T>(&mut scratch.vectors[0], x.len());
-        add_elements(&self.batches, &|e| self.nodes.of(e), stiffness, blocks, x, y);
+        add_elements(&self.batches, &|e| self.nodes.of(e), stiffness, parts, x, y);
         y.par_chunks_mut(3 * PIECE)
             .enumerate()
             .map(|(i, y)| finish(i * PIECE, y))
@@ -103,13 +104,13 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// y = Σ E h K x over all elements of the batches, in one order. `nodes` and `stiffness` give the nodes and E h of an
-/// element.
-pub(super) fn add_elements<T: Real>(
+/// y = Σ s_p K_p x over all elements of the batches and their parts p, in one order. `nodes` and `stiffness` give the nodes
+/// of an element and s_p.
+pub(super) fn add_elements<T: Real, const N: usize>(
     batches: &Batches,
     nodes: &(dyn Fn(usize) -> [u32; 8] + Sync),
-    stiffness: &(dyn Fn(usize) -> f64 + Sync),
-    blocks: &[[[T; 3]; 3]; 8],
+    stiffness: &Stiffness,
+    parts: &[Part<T>; N],
     x: &[T],
     y: &mut [T],
 ) {
@@ -123,10 +124,10 @@ pub(super) fn add_elements<T: Real>(
         let mut f = zeros;
         for at in range.clone().step_by(8) {
             let n = (range.end - at).min(8);
-            let (mut u, mut e, mut found) = (zeros, [T::default(); 8], [[0; 8]; 8]);
+            let (mut u, mut e, mut found) = (zeros, [[T::default(); 8]; N], [[0; 8]; 8]);
             for lane in 0..n {
                 found[lane] = nodes(at + lane);
-                e[lane] = T::from_f64(stiffness(at + lane));
+                (0..N).for_each(|p| e[p][lane] = T::from_f64(stiffness(at + lane, p)));
                 for (c, &node) in found[lane].iter().enumerate() {
                     let from = &x[3 * node as usize..3 * node as usize + 3];
                     for a in 0..3 {
@@ -134,7 +135,7 @@ pub(super) fn add_elements<T: Real>(
                     }
                 }
             }
-            level.run(Cubes { blocks, displacements: &u, stiffness: &e, forces: &mut f });
+            level.run(Cubes { parts, displacements: &u, stiffness: &e, forces: &mut f });
             for lane in 0..n {
                 for (c, &node) in found[lane].iter().enumerate() {
                     let to = &mut y[3 * node as usize..3 * node as usize + 3];

@@ -13,8 +13,9 @@ use pogo_formats::voxel::BricksView;
 
 use super::cube::Cube;
 use super::elements::Elements;
+use super::forces::Part;
 use super::multigrid::Division;
-use super::problem::{Moduli, Voxels};
+use super::problem::{StaticProblem, Voxels};
 use super::share::{RankShares, Share};
 use crate::ranks::Ranks;
 use crate::simd::Real;
@@ -50,7 +51,8 @@ pub fn most_ranks(bricks: &BricksView) -> usize {
 #[derive(Debug)]
 pub struct Product<'a> {
     voxels: Voxels<'a>,
-    cube: Cube,
+    /// Cubes of the parts of the stiffness; see [`Voxels`].
+    cubes: Vec<Cube>,
     /// Fixed degrees of freedom as they were given, ascending.
     fixed: Vec<u32>,
     path: Path<'a>,
@@ -65,13 +67,14 @@ enum Path<'a> {
 }
 
 impl<'a> Product<'a> {
-    /// Tables for the product. `fixed`: degrees of freedom 3 node + direction, ascending, where y is made 0.
-    pub fn new(bricks: BricksView<'a>, moduli: Moduli<'a>, cube: Cube, spacing: f64, fixed: Vec<u32>) -> Self {
-        Self::on(Voxels { bricks, moduli, spacing }, Grid::Bricks, 0, cube, fixed)
+    /// Tables for the product of a problem, whose forces and prescribed values do not matter here. `fixed`: degrees of freedom
+    /// 3 node + direction, ascending, where y is made 0.
+    pub fn new(problem: &StaticProblem<'a>, fixed: Vec<u32>) -> Self {
+        Self::on(problem.voxels(), Grid::Bricks, 0, fixed)
     }
 
     /// As [`new`](Self::new), with the nodes of elements found as `grid` says on this level, 0 the finest.
-    pub(crate) fn on(voxels: Voxels<'a>, grid: Grid<'a>, level: usize, cube: Cube, fixed: Vec<u32>) -> Self {
+    pub(crate) fn on(voxels: Voxels<'a>, grid: Grid<'a>, level: usize, fixed: Vec<u32>) -> Self {
         let bricks = &voxels.bricks;
         let path = match grid {
             Grid::Tables(tables) => Listed::by_tables(tables, level, bricks.n_elements()).map(Path::Listed),
@@ -82,7 +85,7 @@ impl<'a> Product<'a> {
             Grid::Bricks | Grid::Domains(_) => None,
         };
         let path = path.unwrap_or_else(|| Path::Bricks(Box::new(BrickProduct::new(voxels, &fixed))));
-        Self { voxels, cube, fixed, path }
+        Self { cubes: voxels.cubes(), voxels, fixed, path }
     }
 
     /// Number of nodes of the vectors.
@@ -165,27 +168,34 @@ impl<'a> Product<'a> {
         }
     }
 
-    /// What `act` makes of Σ E h of the elements around each node, in the order of the solver's vectors.
-    pub(crate) fn node_sums<T: Copy + Default + Send>(&self, act: impl Fn(f64) -> T + Sync) -> Vec<T> {
+    /// What `act` makes of the diagonal of K at each node, whose three entries are equal, in the order of the solver's vectors.
+    pub(crate) fn diagonals<T: Copy + Default + Send>(&self, act: impl Fn(f64) -> T + Sync) -> Vec<T> {
+        let [first, further @ ..] = &self.cubes[..] else { return Vec::new() };
+        // In units of the first part's diagonal.
+        let value = |e: usize| {
+            let further = (1..).zip(further).map(|(p, cube)| self.stiffness(e, p) * (cube.diagonal / first.diagonal));
+            self.stiffness(e, 0) + further.sum::<f64>()
+        };
+        let act = |sum: f64| act(sum * first.diagonal);
         if let Path::Bricks(product) = &self.path {
-            return product.node_sums(act);
+            return product.node_sums(value, act);
         }
         let mut sums = vec![0.0; self.n_nodes()];
         for (e, nodes) in self.elements().nodes.iter().enumerate() {
-            nodes.iter().for_each(|&node| sums[node as usize] += self.stiffness(e));
+            nodes.iter().for_each(|&node| sums[node as usize] += value(e));
         }
         sums.into_iter().map(act).collect()
     }
 
-    /// E h of element `e`.
+    /// Stiffness s_p of element `e` in part p: E h, where all elements have one Poisson's ratio and so one part.
     #[inline(always)]
-    pub fn stiffness(&self, e: usize) -> f64 {
-        self.voxels.stiffness(e)
+    pub(crate) fn stiffness(&self, e: usize, part: usize) -> f64 {
+        self.voxels.stiffness(e, part)
     }
 
-    /// Stiffness of an element with E h = 1.
-    pub(crate) fn cube(&self) -> &Cube {
-        &self.cube
+    /// Cubes of the parts.
+    pub(crate) fn cubes(&self) -> &[Cube] {
+        &self.cubes
     }
 
     /// Fixed degrees of freedom.
@@ -278,8 +288,23 @@ impl<'a> Product<'a> {
         sink: impl Fn(usize, usize, &mut [T]) -> f64 + Sync,
     ) -> f64 {
         assert_eq!(x.len(), 3 * self.n_nodes());
-        let blocks = self.cube.blocks.map(|block| block.map(|row| row.map(T::from_f64)));
-        let stiffness = |e| self.stiffness(e);
+        let part = |cube: &Cube| cube.blocks.map(|block| block.map(|row| row.map(T::from_f64)));
+        match &self.cubes[..] {
+            [one, other] => self.run_parts(&[part(one), part(other)], x, memory, scratch, sink),
+            cubes => self.run_parts(&[part(&cubes[0])], x, memory, scratch, sink),
+        }
+    }
+
+    /// As [`run`](Self::run), with the parts of the stiffness.
+    fn run_parts<T: Real, const N: usize>(
+        &self,
+        parts: &[Part<T>; N],
+        x: &[T],
+        memory: [&mut [T]; 2],
+        scratch: &mut Scratch,
+        sink: impl Fn(usize, usize, &mut [T]) -> f64 + Sync,
+    ) -> f64 {
+        let stiffness = |e, p| self.stiffness(e, p);
         let finish = |first: usize, y: &mut [T]| {
             let (begin, end) = (3 * first as u32, (3 * first + y.len()) as u32);
             let fixed = &self.fixed[self.fixed.partition_point(|&dof| dof < begin)..];
@@ -287,9 +312,9 @@ impl<'a> Product<'a> {
             sink(0, first, y)
         };
         match &self.path {
-            Path::Bricks(product) => product.apply(x, &blocks, memory, scratch, sink),
-            Path::Listed(listed) => listed.apply(x, &blocks, &stiffness, scratch, finish),
-            Path::Domains(domains) => domains.apply(x, &blocks, &stiffness, scratch, finish),
+            Path::Bricks(product) => product.apply(x, parts, memory, scratch, sink),
+            Path::Listed(listed) => listed.apply(x, parts, &stiffness, scratch, finish),
+            Path::Domains(domains) => domains.apply(x, parts, &stiffness, scratch, finish),
         }
     }
 }

@@ -5,22 +5,22 @@ use crate::voxel::rows::{Lines, Sums, collect, side, spread};
 
 /// Memory of one thread for a brick. Planes of nodes with even and odd z take turns.
 #[repr(align(64))]
-pub(super) struct BrickMemory<T> {
+pub(super) struct BrickMemory<T, const N: usize> {
     pub displacements: [Lines<T>; 2],
     pub forces: [Sums<T>; 2],
-    /// E h of the elements, (z, y, x), where they differ.
-    pub stiffness: [[[T; 8]; 8]; 8],
+    /// Stiffness of the elements in each of `N` parts, (z, y, x), where they differ.
+    pub stiffness: [[[[T; 8]; 8]; 8]; N],
     /// Sums on the brick's own nodes.
     pub y: [T; 3 * 512],
 }
 
-impl<T: Real> BrickMemory<T> {
+impl<T: Real, const N: usize> BrickMemory<T, N> {
     pub fn new() -> Self {
         let zero = T::default();
         Self {
             displacements: [[[[zero; 16]; 9]; 3]; 2],
             forces: [[[[zero; 24]; 9]; 3]; 2],
-            stiffness: [[[zero; 8]; 8]; 8],
+            stiffness: [[[[zero; 8]; 8]; 8]; N],
             y: [zero; 3 * 512],
         }
     }

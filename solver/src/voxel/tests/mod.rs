@@ -11,11 +11,12 @@ use pogo_formats::voxel::summary::{Tensor, VoxelSummary};
 use pogo_formats::voxel::{VoxelMesh, VoxelSetup, bricks_of};
 use pogo_formats::write::npy;
 use pogo_formats::write::summary::{BlockFileSummary, Status};
-use pogo_kernels::voxel::{Grid, Moduli, StaticProblem};
+use pogo_kernels::voxel::{Grid, Moduli, Ratios, StaticProblem};
 
 use super::case::{Conditions, coordinates};
 use super::conditions::conditions;
 use super::element::elasticity;
+use super::elements::Matter;
 use super::run::run;
 use super::support::Bodies;
 use crate::call::Call;
@@ -44,7 +45,7 @@ fn setup(mesh: &VoxelMesh, tables: &str) -> VoxelSetup {
     let head = format!("[material]\nlaw = \"threshold\"\nthreshold = 1\nyoung = 1.0\npoisson = {POISSON}\n{tables}");
     let tolerance = if tables.contains("[solver]") { "" } else { "[solver]\ntolerance = 1e-11\n" };
     let job = VoxelJob::parse(&(head + tolerance), "job.toml", std::path::Path::new("")).unwrap();
-    let material = |name: &str, young| VoxelMaterial { name: name.into(), young };
+    let material = |name: &str, young| VoxelMaterial { name: name.into(), young, poisson: None };
     let materials = vec![material("soft", YOUNG), material("hard", 10.0 * YOUNG)];
     job.setup(&mesh.view(), materials, &GivenConditions::default(), &|_| Err("no mask".into())).unwrap()
 }
@@ -257,24 +258,28 @@ fn difference(a: &Tensor, b: &Tensor) -> f64 {
 
 #[test]
 fn a_periodic_laminate_has_the_exact_tensor() {
-    // Layers across z: sizes that are even, odd, and one.
-    for (size, hard) in [([4, 6, 8], 4), ([5, 3, 7], 3), ([1, 2, 5], 2), ([9, 1, 6], 1)] {
+    // Layers across z: sizes that are even, odd, and one. The materials differ in Poisson's ratio, too, or they do not.
+    let ratios = [[POISSON; 2], [0.1, 0.45], [POISSON; 2], [0.3, -0.2]];
+    for ((size, hard), ratios) in
+        [([4, 6, 8], 4), ([5, 3, 7], 3), ([1, 2, 5], 2), ([9, 1, 6], 1)].into_iter().zip(ratios)
+    {
         let mesh = mesh(size, |at| Some(u8::from(at[2] < hard)));
         let share = f64::from(hard) / f64::from(size[2]);
-        let mean = |f: &dyn Fn(f64) -> f64| (1.0 - share) * f(YOUNG) + share * f(10.0 * YOUNG);
-        let unit = elasticity(POISSON);
-        let c33 = 1.0 / mean(&|e| 1.0 / (e * unit[2][2]));
-        let ratio = unit[0][2] / unit[2][2];
-        let plane = |c: f64| mean(&|e| e * (c - unit[0][2] * ratio)) + ratio * ratio * c33;
-        let c44 = 1.0 / mean(&|e| 1.0 / (e * unit[3][3]));
+        let [soft, hard] = [0, 1].map(|at| elasticity(ratios[at]).map(|row| row.map(|x| [1.0, 10.0][at] * YOUNG * x)));
+        let mean = |f: &dyn Fn(&[[f64; 6]; 6]) -> f64| (1.0 - share) * f(&soft) + share * f(&hard);
+        let c33 = 1.0 / mean(&|d| 1.0 / d[2][2]);
+        let ratio = mean(&|d| d[0][2] / d[2][2]);
+        let plane = |column: usize| mean(&|d| d[0][column] - d[0][2] * d[0][2] / d[2][2]) + ratio * ratio * c33;
+        let c44 = 1.0 / mean(&|d| 1.0 / d[3][3]);
         let mut expected = [[0.0; 6]; 6];
-        (expected[0][0], expected[1][1], expected[0][1], expected[1][0]) =
-            (plane(unit[0][0]), plane(unit[0][0]), plane(unit[0][1]), plane(unit[0][1]));
+        (expected[0][0], expected[1][1], expected[0][1], expected[1][0]) = (plane(0), plane(0), plane(1), plane(1));
         (expected[0][2], expected[1][2]) = (ratio * c33, ratio * c33);
         (expected[2][0], expected[2][1]) = (ratio * c33, ratio * c33);
         (expected[2][2], expected[3][3], expected[4][4]) = (c33, c44, c44);
-        expected[5][5] = mean(&|e| e * unit[5][5]);
-        let summary = solved(&mesh, PERIODIC);
+        expected[5][5] = mean(&|d| d[5][5]);
+        let mut setup = setup(&mesh, PERIODIC);
+        setup.materials.iter_mut().zip(ratios).for_each(|(material, ratio)| material.poisson = Some(ratio));
+        let summary = solve(&mesh, &setup, tempfile::tempdir().unwrap().path()).unwrap();
         let tensor = summary.tensor.unwrap();
         assert_eq!((tensor.boundary, summary.grid), ("periodic", "periodic"));
         for (found, expected) in tensor.stiffness.iter().flatten().zip(expected.iter().flatten()) {
@@ -339,12 +344,12 @@ fn the_kernels_agree_with_the_plain_solver() {
     let problem = StaticProblem {
         bricks: mesh.bricks.view(),
         moduli: Moduli::Classes { class: &mesh.element_class, young: &young },
-        poisson: POISSON,
+        ratios: Ratios::One(POISSON),
         spacing: H,
         fixed: &conditions.fixed,
         forces: &forces,
     };
-    let plain = reference::solve(&problem, 1e-11, 10_000);
+    let plain = reference::solve(&problem, &Matter::new(problem.moduli, &setup), 1e-11, 10_000);
     assert!(plain.converged);
     let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>().sqrt();
     let difference = norm(&mut plain.displacement.iter().zip(&found).map(|(a, b)| a - b));

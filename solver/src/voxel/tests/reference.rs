@@ -2,21 +2,23 @@
 
 use pogo_kernels::voxel::{Solution, StaticProblem};
 
-use crate::voxel::element::Cube;
-use crate::voxel::elements::{each_of_pieces, internal_force};
+use crate::voxel::elements::{Matter, each_of_pieces, internal_force};
 
 /// Solves a problem from rest.
-pub(super) fn solve(problem: &StaticProblem<'_>, tolerance: f64, max_iterations: usize) -> Solution {
-    let StaticProblem { bricks, moduli, spacing, .. } = problem;
-    let cube = Cube::new(problem.poisson);
+pub(super) fn solve(
+    problem: &StaticProblem<'_>,
+    matter: &Matter<'_>,
+    tolerance: f64,
+    max_iterations: usize,
+) -> Solution {
+    let StaticProblem { bricks, spacing, .. } = problem;
     let n = 3 * bricks.n_nodes();
     let mut products = 0.0;
     let mut product = |u: &[f64]| {
         let mut out = vec![0.0; n];
         internal_force(
             bricks,
-            moduli,
-            &cube,
+            matter,
             *spacing,
             u,
             |_| true,
@@ -48,14 +50,13 @@ pub(super) fn solve(problem: &StaticProblem<'_>, tolerance: f64, max_iterations:
     let mut u = prescribed;
     let mut diagonal = vec![0.0; n];
     let each = each_of_pieces(bricks, |values, element| {
-        values.push((element.nodes, moduli.young(element.number as usize)));
+        let diagonal = matter.cube(element.number).stiffness[0][0];
+        values.push((element.nodes, matter.young(element.number) * diagonal));
     });
     let each = each.into_iter().flatten();
-    for (nodes, young) in each {
-        for (c, node) in nodes.into_iter().enumerate() {
-            (0..3).for_each(|d| {
-                diagonal[3 * node as usize + d] += young * spacing * cube.stiffness[3 * c + d][3 * c + d]
-            });
+    for (nodes, stiffness) in each {
+        for node in nodes {
+            (0..3).for_each(|d| diagonal[3 * node as usize + d] += stiffness * spacing);
         }
     }
     let mut r = residual(&product(&u));

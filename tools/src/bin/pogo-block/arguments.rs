@@ -24,6 +24,7 @@ use pogo_tools::{ROOMS, cli, room};
   pogo-block gear.inp --partition greedy --paper-limits --json > gear.json
   pogo-block weld.inp -o weld.pogo-inp       the model for P. Huthwaite's Pogo; a deck with -o other.inp
   pogo-block bone.tif --job compression.toml a voxel stack -> bone.blk
+  pogo-block sample.h5                       a file of ParOSol, with moduli and conditions of its own
   pogo-block bone.nrrd --job compression.toml --grid offset --domains 8
   pogo-block heart.npy --job tissue.toml     a lattice of masses and springs, where the job says physics = \"spring\"
   pogo-block heart.vtu --job activation.toml arrival times (Eikonal equation); heart.msh, heart.elem
@@ -41,7 +42,8 @@ pub struct Cli {
     /// these begin with).
     #[arg(value_name = "INPUT")]
     input: PathBuf,
-    /// TOML job: what the input does not say, or says otherwise. Repeatable; later jobs win. A stack and a mesh need a job.
+    /// TOML job: what the input does not say, or says otherwise. Repeatable; later jobs win. A stack and a mesh need a job; a
+    /// file of ParOSol does not.
     #[arg(long = "job", value_name = "FILE")]
     jobs: Vec<PathBuf>,
     /// Block file to write [default: the input's name with .blk, beside it]. A name that ends in .pogo-inp or .inp asks for the

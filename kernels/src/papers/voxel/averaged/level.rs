@@ -35,7 +35,7 @@ impl<'a, T: Real> Level<'a, T> {
         let n = 3 * product.n_nodes();
         let mut sums = vec![0.0; n];
         for (e, nodes) in product.elements().nodes.iter().enumerate() {
-            let value = product.stiffness(e) * product.cube().diagonal;
+            let value = product.stiffness(e, 0) * product.cubes()[0].diagonal;
             nodes.iter().for_each(|&node| (0..3).for_each(|a| sums[3 * node as usize + a] += value));
         }
         let mut inverse: Vec<T> = sums.iter().map(|sum| T::from_f64(1.0 / sum)).collect();

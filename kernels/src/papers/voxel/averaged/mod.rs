@@ -17,7 +17,7 @@ use rayon::prelude::*;
 
 use crate::simd::Real;
 use crate::voxel::vectors::dot;
-use crate::voxel::{Cube, CycleKind, Grid, Moduli, NodalForce, Product, Solution, StaticProblem, Stopping, Voxels};
+use crate::voxel::{CycleKind, Grid, Moduli, NodalForce, Product, Solution, StaticProblem, Stopping, Voxels};
 use coarse::Image;
 use level::Level;
 pub use settings::{AveragedError, AveragedSettings};
@@ -52,6 +52,9 @@ fn solve<T: Real>(
 ) -> Result<Solution, AveragedError> {
     if matches!(grid, Grid::Joined(_)) {
         return Err(AveragedError::Joined);
+    }
+    if problem.one_ratio().is_none() {
+        return Err(AveragedError::Ratios);
     }
     let clock = Instant::now();
     let fixed: Vec<u32> = problem.fixed.iter().map(|dof| dof.dof() as u32).collect();
@@ -100,21 +103,17 @@ fn levels<'a, T: Real>(
     images: &'a [Image],
     fixed: &[u32],
 ) -> Vec<Level<'a, T>> {
-    let cube = Cube::new(problem.poisson);
     let all = 0..=images.len();
     all.map(|index| {
         let between = images.get(index).map_or(&[][..], |image| &image.between);
         let product = match index.checked_sub(1) {
-            None => {
-                let voxels = Voxels { bricks: problem.bricks, moduli: problem.moduli, spacing: problem.spacing };
-                Product::on(voxels, grid, 0, cube.clone(), fixed.to_vec())
-            }
+            None => Product::on(problem.voxels(), grid, 0, fixed.to_vec()),
             Some(image) => {
                 let image = &images[image];
                 let spacing = problem.spacing * f64::from(1_u32 << index);
                 let moduli = Moduli::Each { modulus: &image.modulus, scale: 1.0 };
-                let voxels = Voxels { bricks: image.bricks.view(), moduli, spacing };
-                Product::on(voxels, grid, index, cube.clone(), image.fixed.clone())
+                let voxels = Voxels { bricks: image.bricks.view(), moduli, ratios: problem.ratios, spacing };
+                Product::on(voxels, grid, index, image.fixed.clone())
             }
         };
         let cost = product.n_elements() as f64 / problem.bricks.n_elements() as f64;

@@ -41,6 +41,11 @@ pub enum AveragedError {
         "periodic boundary conditions are solved with coarse_operator = split or galerkin, not with averaged moduli (preset = papers)"
     )]
     Joined,
+    /// Means of moduli say nothing of Poisson's ratios.
+    #[error(
+        "materials with different Poisson's ratios are solved with coarse_operator = split or galerkin, not with averaged moduli (preset = papers)"
+    )]
+    Ratios,
 }
 
 impl Default for AveragedSettings {
