@@ -2,6 +2,7 @@
 //! its tests share the cores.
 
 mod beam;
+mod bone;
 mod eikonal;
 mod guided_waves;
 mod independent;
@@ -11,6 +12,7 @@ mod pogo_results;
 mod real_decks;
 mod references;
 mod spring;
+mod summaries;
 mod system;
 mod voxels;
 mod vtkhdf;

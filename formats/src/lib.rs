@@ -26,6 +26,8 @@ pub mod physics;
 pub mod quantities;
 pub mod read;
 pub mod spring;
+#[cfg(test)]
+mod summary_schema;
 pub mod system;
 pub mod timings;
 pub mod vector;
