@@ -79,11 +79,11 @@ pub(super) fn check(trees: &TreesView, settings: &[TreeSettings]) -> Check {
         let right = first.len() == trees.n_trees() + 1 && first[0] == 0 && first.is_sorted();
         require(right && first[first.len() - 1] as usize == n, || format!("{what}: wrong offsets"))?;
     }
-    for tree in 0..trees.n_trees() {
+    for (tree, settings) in settings.iter().enumerate() {
         let nodes = trees.nodes_of(tree);
         let own = trees.edges_of(tree).flat_map(|edge| trees.ends(edge)).all(|node| nodes.contains(&(node as usize)));
         require(own, || "trees: an edge between two trees".into())?;
-        let start = settings[tree].start.is_none_or(|(node, _)| (node as usize) < nodes.len());
+        let start = settings.start.is_none_or(|(node, _)| (node as usize) < nodes.len());
         require(start, || "trees: a start that is no node".into())?;
     }
     let good = |speed: &f64| *speed >= 0.0 && speed.is_finite();

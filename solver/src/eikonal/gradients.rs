@@ -28,6 +28,9 @@ struct Row {
     rates: Vec<Rates>,
 }
 
+/// A row before it is derived: its name, its value, and the weights of the times in it.
+type Wanted = (String, f64, Vec<(u32, f64)>);
+
 /// Derivatives by the speeds of an element.
 #[derive(Clone, Copy, Default)]
 struct OfElement {
@@ -92,7 +95,7 @@ fn rows<T: Real>(context: &Context<'_>, solved: &Solved<T>) -> Vec<Row> {
     let outputs = &setup.gradient;
     let at = |node: u32| time[node as usize].to_f64();
     let of_node = |&node: &u32| (mesh.node_labels[node as usize].to_string(), at(node), vec![(node, 1.0)]);
-    let mut wanted: Vec<(String, f64, Vec<(u32, f64)>)> = outputs.nodes.iter().map(of_node).collect();
+    let mut wanted: Vec<Wanted> = outputs.nodes.iter().map(of_node).collect();
     if !outputs.measured.is_empty() {
         let reached = outputs.measured.iter().filter(|measured| at(measured.node).is_finite());
         let differences = reached.map(|measured| (measured, at(measured.node) - measured.time));
@@ -100,7 +103,7 @@ fn rows<T: Real>(context: &Context<'_>, solved: &Solved<T>) -> Vec<Row> {
         let seeds = differences.map(|(measured, by)| (measured.node, measured.weight * by)).collect();
         wanted.push(("misfit".into(), misfit, seeds));
     }
-    let row = |(name, value, seeds): (String, f64, Vec<(u32, f64)>)| {
+    let row = |(name, value, seeds): Wanted| {
         let derivative = walk.derivative(&seeds);
         let of = |crossing: &pogo_kernels::eikonal::Crossing| {
             let metric = problem.metrics.of(crossing.element as usize).unwrap_or_default();
