@@ -382,11 +382,11 @@ mod tests {
         assert!((sum - all.relative).abs() < 1e-12 && (all.relative + time(axes(speeds)).0).abs() < 1e-12);
         let tensor = [0.4, 0.3, 0.2, 0.05, -0.02, 0.03];
         let by_tensor = found(Velocity::Tensor(tensor)).tensor;
-        for k in 0..6 {
+        for (k, by_component) in by_tensor.into_iter().enumerate() {
             let moved =
                 |by: f64| time(Velocity::Tensor(std::array::from_fn(|i| tensor[i] + if i == k { by } else { 0.0 }))).0;
             let difference = (moved(h) - moved(-h)) / (2.0 * h);
-            assert!((by_tensor[k] / difference - 1.0).abs() < 1e-6, "{k} {} {difference}", by_tensor[k]);
+            assert!((by_component / difference - 1.0).abs() < 1e-6, "{k} {by_component} {difference}");
         }
         // Without a sheet the second is across the fibre.
         let no_sheet = Directions::Constant { fibre: [1., 2., 0.5], sheet: None };
