@@ -306,17 +306,18 @@ fn materials_of_two_ratios_are_solved_like_plain_conjugate_gradients_do() {
         let porous = Porous::of(poisson);
         let (problem, fixed, forces) = (porous.problem(), &porous.fixed, &porous.forces);
         let plain = CycleSettings { bottom: 100, ..CycleSettings::default() };
-        for (cycle, double) in [
-            (plain.clone(), false),
-            (CycleSettings { kind: CycleKind::V, ..plain.clone() }, true),
-            (CycleSettings { split: false, levels: 2, ..plain }, false),
+        // Iterations of the harder pair, with a ratio near that of an incompressible material: 68 in V cycles, and 136 where
+        // coarse nodes span voids.
+        for (cycle, double, most) in [
+            (plain.clone(), false, 60),
+            (CycleSettings { kind: CycleKind::V, ..plain.clone() }, true, 80),
+            (CycleSettings { split: false, levels: 2, ..plain }, false, 160),
         ] {
             let settings = SolverSettings { tolerance: 1e-9, double, cycle, ..SolverSettings::default() };
             let solution = StaticSolver::new(&problem, Grid::Bricks, &settings).solve(fixed, forces, None, &mut go);
             let error = porous.error(&solution);
             assert!(solution.converged && error < 1e-7, "{settings:?}: {} {error}", solution.relative_residual);
-            // The harder pair, with a ratio near that of an incompressible material, takes V cycles 68 iterations.
-            assert!(solution.iterations < 80, "{settings:?}: {}", solution.iterations);
+            assert!(solution.iterations < most, "{settings:?}: {}", solution.iterations);
         }
     }
 }
