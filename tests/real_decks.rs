@@ -79,7 +79,7 @@ fn a_tensile_test_without_its_plasticity() {
 
 /// Every deck that is refused runs when the errors are obeyed, is wrong in itself, or cannot be computed here, which is then said.
 #[test]
-#[ignore = "slow: all decks, some of them several times"]
+#[ignore = "slow, all decks, some of them several times: .ci/run --slow runs it"]
 fn obeying_the_errors_leads_on() {
     let (Some(decks), Some(python)) = (shared("decks"), python(&["argparse"])) else { return };
     let block = command("pogo-block");
