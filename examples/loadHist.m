@@ -9,31 +9,31 @@ function h = loadHist(path)
         error('cannot open %s', path);
     end
     close_file = onCleanup(@() fclose(file));
-    if ~strcmp(text(file, 20), '%pogo-hist') || any(number(file, 'int32', 2) ~= [1; 7])
+    if ~strcmp(pogoText(file, 20), '%pogo-hist') || any(pogoNumber(file, 'int32', 2) ~= [1; 7])
         error('%s is no .pogo-hist file of version 1.07', path);
     end
-    section(file, 'generalInfo', path);
-    info = number(file, 'int32', 4);
+    pogoSection(file, 'generalInfo', path);
+    info = pogoNumber(file, 'int32', 4);
     reals = {'float32', 'float64'};
     real = reals{info(1) / 4};
     n_dims = info(2);
     h.nt = info(4);
-    h.dt = number(file, real, 1);
-    h.startMeas = number(file, real, 1);
+    h.dt = pogoNumber(file, real, 1);
+    h.startMeas = pogoNumber(file, real, 1);
     h.t = h.startMeas + h.dt * (0:h.nt - 1)';
     h.sets = struct();
-    section(file, 'measSets', path);
+    pogoSection(file, 'measSets', path);
     for k = 1:info(3)
-        name = text(file, 20);
-        n = number(file, 'int32', 1);
+        name = pogoText(file, 20);
+        n = pogoNumber(file, 'int32', 1);
         set = struct('name', name, 'nodeNums', zeros(n, 1), 'nodeDofs', zeros(n, 1), 'nodePos', zeros(n_dims, n), ...
                      'histTraces', zeros(h.nt, n));
         for trace = 1:n
-            place = number(file, 'int32', 2) + 1;
+            place = pogoNumber(file, 'int32', 2) + 1;
             set.nodeNums(trace) = place(1);
             set.nodeDofs(trace) = place(2);
-            set.nodePos(:, trace) = number(file, real, n_dims);
-            set.histTraces(:, trace) = number(file, real, h.nt);
+            set.nodePos(:, trace) = pogoNumber(file, real, n_dims);
+            set.histTraces(:, trace) = pogoNumber(file, real, h.nt);
         end
         if n > 0 && all(set.nodeDofs == 0)
             set.dofGroup = set.nodeNums;
@@ -41,33 +41,6 @@ function h = loadHist(path)
         end
         h.sets.(field(name)) = set;
     end
-end
-
-% Sections stand in the file in a fixed order, so one that is not wanted is skipped.
-function section(file, name, path)
-    while true
-        found = text(file, 40);
-        head = number(file, 'int32', 1);
-        bytes = number(file, 'int64', 1);
-        if isempty(head) || isempty(bytes)
-            error('%s has no section %s', path, name);
-        end
-        if strcmp(found, name)
-            return
-        end
-        fseek(file, bytes, 'cof');
-    end
-end
-
-function values = number(file, kind, n)
-    values = double(fread(file, n, kind));
-end
-
-% Text up to its NUL, without blanks at its end.
-function found = text(file, n)
-    found = fread(file, [1, n], 'uint8');
-    found = char(found(1:min([find(found == 0, 1) - 1, numel(found)])));
-    found = regexprep(found, ' +$', '');
 end
 
 % A name that a field of a struct can have.
