@@ -1,12 +1,17 @@
-//! Commands of the project itself: `cargo xtask kernels` compiles the CUDA kernels and stores them in `kernels/ptx`.
+//! Commands of the project itself: `cargo xtask kernels` compiles the CUDA kernels and stores them in `kernels/ptx`, as PTX and
+//! as machine code for common devices. `cargo xtask assets BIN OUT` writes manual pages and shell completions.
 
+mod assets;
 mod nvrtc;
+mod ptxas;
+mod pypi;
 mod stored;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use nvrtc::Compiler;
+use ptxas::Assembler;
 use stored::{Module, Record, Store};
 
 /// Compiler that the stored kernels come from: the oldest whose kernels are as fast as those of any newer one.
@@ -16,9 +21,10 @@ const HELP: &str = "\
 Compiles the CUDA kernels and stores them in kernels/ptx.
 
 Usage: cargo xtask kernels [OPTIONS]
+       cargo xtask assets BIN OUT    writes the manual pages and shell completions of the commands in the folder BIN
 
 By default only modules whose sources or options have changed are compiled. The compiler (NVRTC) is installed from PyPI into
-target/nvrtc-VERSION; the variable POGO_NVRTC names another libnvrtc.so.
+the target folder, and so is the assembler (ptxas); the variables POGO_NVRTC and POGO_PTXAS name files of your own.
 
 Options:
       --all              Compile every module
@@ -41,6 +47,13 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     match arguments.next().as_deref() {
         Some("kernels") => {}
+        Some("assets") => {
+            let (Some(bin), Some(out), None) = (arguments.next(), arguments.next(), arguments.next()) else {
+                eprintln!("{HELP}");
+                return ExitCode::from(2);
+            };
+            return finish(assets::write(Path::new(&bin), Path::new(&out)));
+        }
         Some("-h" | "--help") => {
             println!("{HELP}");
             return ExitCode::SUCCESS;
@@ -67,7 +80,12 @@ fn main() -> ExitCode {
             }
         }
     }
-    match run(&options) {
+    finish(run(&options))
+}
+
+/// Prints how a command ended, and gives its exit code.
+fn finish(result: Result<String, String>) -> ExitCode {
+    match result {
         Ok(message) => {
             println!("{message}");
             ExitCode::SUCCESS
@@ -107,30 +125,52 @@ fn run(options: &Options) -> Result<String, String> {
         store.check()?;
         return Ok(format!("the {} stored modules are those of the sources", store.modules.len()));
     }
-    let stale: Vec<&Module> = store.modules.iter().filter(|module| options.all || !store.is_current(module)).collect();
-    if stale.is_empty() {
+    let has_changed = |module: &&Module| options.all || !store.is_current(module);
+    let (stale, rest): (Vec<&Module>, Vec<&Module>) = store.modules.iter().partition(has_changed);
+    let unassembled: Vec<&Module> = rest.into_iter().filter(|module| !store.has_code(module)).collect();
+    if stale.is_empty() && unassembled.is_empty() {
         store.check()?;
         return Ok(format!("nothing to do: the {} stored modules are those of the sources", store.modules.len()));
     }
-    let compiler = Compiler::find(&kernels(), toolkit)?;
+    let assembler = Assembler::find(&kernels())?;
     let mut records = store.records.clone();
-    for module in &stale {
-        let ptx = compile(&compiler, module)?;
-        if options.check {
-            if store.read(&module.name)? != ptx {
+    if !stale.is_empty() {
+        let compiler = Compiler::find(&kernels(), toolkit)?;
+        for module in &stale {
+            let ptx = compile(&compiler, module)?;
+            let code = assembler.assemble(&module.name, &ptx)?;
+            let record = Record {
+                sources: module.hash.clone(),
+                ptx: stored::hash(ptx.as_bytes()),
+                code: stored::hash_of_code(&code),
+            };
+            if !options.check {
+                store.write(&module.name, &ptx)?;
+                store.write_code(&module.name, &code)?;
+                records.insert(module.name.clone(), record);
+            } else if store.records.get(&module.name) != Some(&record) {
                 return Err(format!("{} is not what its sources give", module.name));
             }
-            continue;
         }
-        let record = Record { sources: module.hash.clone(), ptx: stored::hash(ptx.as_bytes()) };
-        store.write(&module.name, &ptx)?;
-        records.insert(module.name.clone(), record);
     }
     if options.check {
+        store.check()?;
         return Ok(format!("the {} stored modules are what NVRTC {toolkit} makes of the sources", stale.len()));
     }
+    for module in &unassembled {
+        eprintln!("assembling {}", module.name);
+        let code = assembler.assemble(&module.name, &store.read(&module.name)?)?;
+        store.write_code(&module.name, &code)?;
+        if let Some(record) = records.get_mut(&module.name) {
+            record.code = stored::hash_of_code(&code);
+        }
+    }
     store.finish(records)?;
-    Ok(format!("compiled {} of {} modules with NVRTC {toolkit}", stale.len(), store.modules.len()))
+    let (n, total, version) = (stale.len(), store.modules.len(), ptxas::VERSION);
+    Ok(format!(
+        "compiled {n} of {total} modules with NVRTC {toolkit}, assembled {} with ptxas {version}",
+        n + unassembled.len()
+    ))
 }
 
 /// Has a test of the kernels' crate write the headers of the layouts that kernels and host share.
@@ -165,9 +205,10 @@ mod tests {
     #[test]
     fn stored_kernels_are_small() {
         let store = Store::open(&kernels(), TOOLKIT).unwrap();
-        let bytes: u64 = store.modules.iter().map(|m| std::fs::metadata(store.path(&m.name)).unwrap().len()).sum();
-        // Each module is in every program and in every clone.
-        let most = 44_000 * store.modules.len() as u64;
+        let paths = store.modules.iter().flat_map(|module| store.paths(&module.name));
+        let bytes: u64 = paths.map(|path| std::fs::metadata(path).unwrap().len()).sum();
+        // Each module is in every program and in every clone, as PTX and for each architecture.
+        let most = 44_000 * store.modules.len() as u64 * (1 + ptxas::ARCHITECTURES.len() as u64);
         assert!(bytes < most, "{bytes} bytes of compiled kernels, at most {most}");
     }
 }

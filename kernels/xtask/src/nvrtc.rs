@@ -2,10 +2,10 @@
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use libloading::Library;
 
+use crate::pypi;
 use crate::stored::Module;
 
 /// The driver compiles PTX of this architecture for every device from compute capability 8.0 on.
@@ -28,7 +28,7 @@ impl Compiler {
             unsafe { Library::new(path) }.map_err(|error| format!("{}: {error}", path.display()))
         };
         // The compiler looks for this library by name where the linker does, unless it is there already.
-        let builtins = path.parent().and_then(|folder| find_library(folder, "libnvrtc-builtins.so"));
+        let builtins = path.parent().and_then(|folder| pypi::find(folder, "libnvrtc-builtins.so"));
         let builtins = builtins.map(|path| open(&path)).transpose()?;
         Ok(Self(open(&path)?, builtins))
     }
@@ -97,30 +97,7 @@ impl Compiler {
 
 /// Installs the compiler from PyPI into the target folder; its path.
 fn install(kernels: &Path, version: &str) -> Result<PathBuf, String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| kernels.with_file_name("target"), PathBuf::from);
-    let folder = target.join(format!("nvrtc-{version}"));
-    if let Some(path) = find_library(&folder, "libnvrtc.so") {
-        return Ok(path);
-    }
     let major = version.split('.').next().unwrap_or(version);
     let package = if major == "12" { "nvidia-cuda-nvrtc-cu12" } else { "nvidia-cuda-nvrtc" };
-    let python = std::env::var("POGO_PYTHON").unwrap_or_else(|_| "python3".into());
-    let status = Command::new(&python)
-        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--target"])
-        .arg(&folder)
-        .arg(format!("{package}=={version}"))
-        .status()
-        .map_err(|error| format!("{python}: {error}"))?;
-    if !status.success() {
-        return Err(format!("{python} cannot install {package} {version}; POGO_NVRTC may name a libnvrtc.so instead"));
-    }
-    find_library(&folder, "libnvrtc.so").ok_or(format!("there is no libnvrtc.so in {}", folder.display()))
-}
-
-/// The library below a folder whose file name begins so.
-fn find_library(folder: &Path, start: &str) -> Option<PathBuf> {
-    std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).find_map(|path| {
-        let name = path.file_name()?.to_str()?;
-        if path.is_dir() { find_library(&path, start) } else { name.starts_with(start).then_some(path.clone()) }
-    })
+    pypi::install(kernels, (package, version), "libnvrtc.so", "POGO_NVRTC")
 }

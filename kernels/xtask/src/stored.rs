@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use lzma_rust2::{XzOptions, XzReader, XzWriter};
 use sha2::{Digest as _, Sha256};
 
+use crate::ptxas;
+
 /// Line of `modules.txt`.
 pub struct Module {
     pub name: String,
@@ -24,6 +26,8 @@ pub struct Record {
     pub sources: String,
     /// Of the text before compression.
     pub ptx: String,
+    /// Of the assembler's version and the machine code before compression.
+    pub code: String,
 }
 
 /// The folder `kernels/ptx`.
@@ -39,6 +43,11 @@ pub fn hash(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// [`Record::code`] of machine code by architecture.
+pub fn hash_of_code(code: &[Vec<u8>]) -> String {
+    hash(&[format!("ptxas {} {:?}\n", ptxas::VERSION, ptxas::ARCHITECTURES).as_bytes(), &code.concat()].concat())
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -87,21 +96,38 @@ impl Store {
         let modules = read(&folder.join("modules.txt"))?.lines().filter_map(parse).collect::<Result<_, _>>()?;
         let mut records = BTreeMap::new();
         for line in read(&folder.join("SOURCES.sha256")).unwrap_or_default().lines() {
-            if let [sources, ptx, name] = line.split_whitespace().collect::<Vec<_>>()[..] {
-                records.insert(name.to_owned(), Record { sources: sources.to_owned(), ptx: ptx.to_owned() });
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            if let Ok([sources, ptx, code, name]) = <[String; 4]>::try_from(words) {
+                records.insert(name, Record { sources, ptx, code });
             }
         }
         Ok(Self { folder, modules, records })
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    fn path(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.ptx.xz"))
     }
 
-    /// Whether the stored module was made of these sources.
+    fn code_path(&self, name: &str, architecture: u32) -> PathBuf {
+        self.folder.join(format!("{name}.sm_{architecture}.xz"))
+    }
+
+    /// Files of a module.
+    pub fn paths(&self, name: &str) -> Vec<PathBuf> {
+        let code = ptxas::ARCHITECTURES.iter().map(|&architecture| self.code_path(name, architecture));
+        std::iter::once(self.path(name)).chain(code).collect()
+    }
+
+    /// Whether the stored PTX was made of these sources.
     pub fn is_current(&self, module: &Module) -> bool {
         self.records.get(&module.name).is_some_and(|record| record.sources == module.hash)
             && self.path(&module.name).exists()
+    }
+
+    /// Whether the stored machine code is what was made of the stored PTX.
+    pub fn has_code(&self, module: &Module) -> bool {
+        let record = self.records.get(&module.name);
+        self.read_code(&module.name).is_ok_and(|code| record.is_some_and(|record| record.code == hash_of_code(&code)))
     }
 
     /// Checks that every module is stored, was made of these sources, and is what was stored then.
@@ -114,6 +140,9 @@ impl Store {
             if record.ptx != hash(self.read(&module.name)?.as_bytes()) {
                 return Err(format!("{} is not what was compiled", self.path(&module.name).display()));
             }
+            if !self.has_code(module) {
+                return Err(format!("the machine code of {} is not what was compiled", module.name));
+            }
         }
         let listed: BTreeSet<&String> = self.modules.iter().map(|module| &module.name).collect();
         match self.records.keys().find(|name| !listed.contains(name)) {
@@ -125,34 +154,52 @@ impl Store {
     /// Text of a stored module.
     pub fn read(&self, name: &str) -> Result<String, String> {
         let path = self.path(name);
-        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-        let mut text = String::new();
-        let packed = std::fs::read(&path).map_err(failed)?;
-        XzReader::new(packed.as_slice(), false).read_to_string(&mut text).map_err(failed)?;
-        Ok(text)
+        String::from_utf8(unpack(&path)?).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Stored machine code of a module, by architecture.
+    fn read_code(&self, name: &str) -> Result<Vec<Vec<u8>>, String> {
+        ptxas::ARCHITECTURES.iter().map(|&architecture| unpack(&self.code_path(name, architecture))).collect()
     }
 
     /// Stores the text of a module.
     pub fn write(&self, name: &str, text: &str) -> Result<(), String> {
-        let path = self.path(name);
-        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-        let mut packer = XzWriter::new(Vec::new(), XzOptions::with_preset(9)).map_err(failed)?;
-        packer.write_all(text.as_bytes()).map_err(failed)?;
-        std::fs::write(&path, packer.finish().map_err(failed)?).map_err(failed)
+        pack(&self.path(name), text.as_bytes())
+    }
+
+    /// Stores the machine code of a module, by architecture.
+    pub fn write_code(&self, name: &str, code: &[Vec<u8>]) -> Result<(), String> {
+        let pairs = ptxas::ARCHITECTURES.iter().zip(code);
+        pairs.into_iter().try_for_each(|(&architecture, code)| pack(&self.code_path(name, architecture), code))
     }
 
     /// Writes the hashes, and removes stored modules that are not listed.
     pub fn finish(&self, mut records: BTreeMap<String, Record>) -> Result<(), String> {
         let listed: BTreeSet<&String> = self.modules.iter().map(|module| &module.name).collect();
         for name in records.keys().filter(|name| !listed.contains(name)) {
-            let _ = std::fs::remove_file(self.path(name));
+            self.paths(name).iter().for_each(|path| drop(std::fs::remove_file(path)));
         }
         records.retain(|name, _| listed.contains(name));
         let mut text = String::new();
-        for (name, Record { sources, ptx }) in &records {
-            let _ = writeln!(text, "{sources} {ptx} {name}");
+        for (name, Record { sources, ptx, code }) in &records {
+            let _ = writeln!(text, "{sources} {ptx} {code} {name}");
         }
         let path = self.folder.join("SOURCES.sha256");
         std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
     }
+}
+
+fn unpack(path: &Path) -> Result<Vec<u8>, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    let mut bytes = Vec::new();
+    let packed = std::fs::read(path).map_err(failed)?;
+    XzReader::new(packed.as_slice(), false).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+fn pack(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    let mut packer = XzWriter::new(Vec::new(), XzOptions::with_preset(9)).map_err(failed)?;
+    packer.write_all(bytes).map_err(failed)?;
+    std::fs::write(path, packer.finish().map_err(failed)?).map_err(failed)
 }
