@@ -5,9 +5,11 @@
 
 mod amplitude;
 pub(crate) mod check;
+mod copied;
 mod interval;
 pub mod shots;
 
+pub use self::copied::CopiedDisplacements;
 pub use self::interval::OutputInterval;
 pub use self::shots::Shot;
 pub use crate::quantities::{ElementQuantity, FieldQuantity, NodalQuantity};
@@ -97,7 +99,7 @@ pub struct Load {
     pub name: String,
     /// Where and in which direction it acts.
     pub kind: LoadKind,
-    /// N, Pa, N/m³ or m/s² by kind.
+    /// N, Pa, N/m³, m/s² or m³/s² by kind.
     pub magnitude: f64,
     /// Index into the amplitudes of the setup; none means a(t) = 1.
     pub amplitude: Option<u32>,
@@ -142,6 +144,12 @@ pub enum LoadKind {
         /// Unit direction.
         direction: [f64; 3],
     },
+    /// Magnitude × weight at each node of a fluid: the rate of the flow of volume into it (m³/s²).
+    Volume {
+        nodes: Vec<u32>,
+        /// One a node, or empty for all 1.
+        weights: Vec<f64>,
+    },
 }
 
 /// What a boundary condition prescribes.
@@ -153,6 +161,8 @@ pub enum BoundaryKind {
     Velocity,
     /// Acceleration, m/s².
     Acceleration,
+    /// Pressure of a fluid, Pa. The component is 0.
+    Pressure,
 }
 
 /// One displacement component of some nodes is prescribed. Later entries win over earlier ones.
@@ -233,6 +243,16 @@ pub struct ElementHistoryRequest {
 pub struct FieldRequest {
     pub quantities: Vec<FieldQuantity>,
     pub interval: OutputInterval,
+}
+
+/// How a run starts under forces that are not 0 at t = 0.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Start {
+    /// Δu_0 = Δt v_0 − Δt²/2 a_0: a force F moves a mass m by ½ Δt² F/m in the first step.
+    #[default]
+    SecondOrder,
+    /// Δu_0 = Δt v_0: a force F moves a mass m by Δt² F/m in the first step, as in P. Huthwaite's Pogo.
+    FirstOrder,
 }
 
 /// Time increment Δt.

@@ -22,6 +22,11 @@ pub enum Elasticity {
     Orthotropic([f64; 9]),
     /// The 21 constants of `*ELASTIC, TYPE=ANISOTROPIC` in Abaqus's order (Pa).
     Anisotropic([f64; 21]),
+    /// A fluid: no shear stiffness.
+    Fluid {
+        /// Bulk modulus κ = ρc², Pa.
+        bulk: f64,
+    },
 }
 
 /// A material.
@@ -34,6 +39,8 @@ pub struct Material {
     pub elasticity: Elasticity,
     /// Mass-proportional damping α in C = αM, 1/s.
     pub damping_alpha: f64,
+    /// Stiffness-proportional damping β in C = βK, s.
+    pub damping_beta: f64,
 }
 
 /// What a region of elements is made of.
@@ -61,7 +68,7 @@ fn upper_triangle() -> impl Iterator<Item = (usize, usize)> {
 
 impl Elasticity {
     /// D in the material frame, 6 × 6 row-major, Pa: σ = D ε with Voigt order 11, 22, 33, 12, 13, 23 and engineering shear
-    /// strains. None where D is not positive definite: such a material gives energy away.
+    /// strains. None for a fluid, and where D is not positive definite: such a material gives energy away.
     ///
     /// Engineering constants are inverted from ε11 = σ11/E1 − ν12/E1 σ22 − ν13/E1 σ33 and so on (ν_ij/E_i = ν_ji/E_j).
     pub fn matrix(&self) -> Option<[f64; 36]> {
@@ -109,19 +116,39 @@ impl Elasticity {
                     put(row, column, value);
                 }
             }
+            Self::Fluid { .. } => return None,
         }
         is_positive_definite(d).then_some(d)
     }
 }
 
+impl Elasticity {
+    /// The bulk modulus of a fluid, Pa; none of a solid.
+    pub const fn bulk(&self) -> Option<f64> {
+        match *self {
+            Self::Fluid { bulk } => Some(bulk),
+            _ => None,
+        }
+    }
+
+    /// Whether the constants make a material that keeps the energy that is put into it.
+    pub fn is_sound(&self) -> bool {
+        self.bulk().map_or_else(|| self.matrix().is_some(), |bulk| bulk > 0.0 && bulk.is_finite())
+    }
+}
+
 impl Material {
     /// Speeds of the three plane waves that travel along a unit direction in the material frame, m/s, fastest first:
-    /// √(eigenvalue/ρ) of the Christoffel matrix Γ_ik = D_ijkl n_j n_l. None without a positive density and stiffness.
+    /// √(eigenvalue/ρ) of the Christoffel matrix Γ_ik = D_ijkl n_j n_l. Fluids have √(κ/ρ), 0, 0. None without a positive
+    /// density and stiffness.
     pub fn wave_speeds(&self, direction: [f64; 3]) -> Option<[f64; 3]> {
-        let d = self.elasticity.matrix()?;
-        if !(self.density > 0.0 && self.density.is_finite()) {
+        if !(self.density > 0.0 && self.density.is_finite() && self.elasticity.is_sound()) {
             return None;
         }
+        if let Some(bulk) = self.elasticity.bulk() {
+            return Some([(bulk / self.density).sqrt(), 0.0, 0.0]);
+        }
+        let d = self.elasticity.matrix()?;
         const VOIGT: [[usize; 3]; 3] = [[0, 3, 4], [3, 1, 5], [4, 5, 2]];
         let mut christoffel = [[0.0; 3]; 3];
         for i in 0..3 {
@@ -162,7 +189,7 @@ fn is_positive_definite(d: [f64; 36]) -> bool {
 }
 
 /// Eigenvalues of a symmetric 3 × 3 matrix by Jacobi rotations, largest first.
-fn eigenvalues(mut a: [[f64; 3]; 3]) -> [f64; 3] {
+pub fn eigenvalues(mut a: [[f64; 3]; 3]) -> [f64; 3] {
     for _ in 0..30 {
         for (p, q) in [(0, 1), (0, 2), (1, 2)] {
             if a[p][q] == 0.0 {
@@ -191,7 +218,7 @@ mod tests {
     use super::*;
 
     fn material(elasticity: Elasticity) -> Material {
-        Material { name: "m".into(), density: 7800.0, elasticity, damping_alpha: 0.0 }
+        Material { name: "m".into(), density: 7800.0, elasticity, damping_alpha: 0.0, damping_beta: 0.0 }
     }
 
     fn close(found: [f64; 3], expected: [f64; 3]) {

@@ -13,7 +13,7 @@ use rkyv::{Archive, Archived, Deserialize, Serialize};
 use crate::block::cast::native;
 use crate::block::{Record, Table, tables};
 
-/// First-order elements that Pogo computes, by their Abaqus names.
+/// First-order elements that Pogo computes, by their Abaqus names. `C3d6f` is our own: a wedge with full integration.
 ///
 /// The discriminant is the one number of a kind: it stands in block files, and `KINDS` lists the properties in its order.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,8 +28,16 @@ pub enum ElementKind {
     Cps4r,
     C3d4,
     C3d6,
+    C3d6f,
     C3d8,
     C3d8r,
+    Ac2d3,
+    Ac2d4,
+    Ac2d4r,
+    Ac3d4,
+    Ac3d6,
+    Ac3d8,
+    Ac3d8r,
 }
 
 /// The reference shape of an element.
@@ -43,7 +51,8 @@ pub enum ElementShape {
 }
 
 /// The formula for the internal force of an element, numbered as the kernels number it. *Reduced* laws have one
-/// integration point with hourglass control; the others integrate fully.
+/// integration point with hourglass control, wedges two points along their axis; the others integrate fully. *Acoustic* laws
+/// are those of fluids, whose nodes have one unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ElementLaw {
@@ -52,12 +61,20 @@ pub enum ElementLaw {
     ReducedQuadrilateral,
     Tetrahedron,
     Wedge,
+    FullWedge,
     Hexahedron,
     ReducedHexahedron,
+    AcousticTriangle,
+    AcousticQuadrilateral,
+    AcousticReducedQuadrilateral,
+    AcousticTetrahedron,
+    AcousticWedge,
+    AcousticHexahedron,
+    AcousticReducedHexahedron,
 }
 
-/// Abaqus name, force law, and whether the kind is of plane stress, in the order of the kinds.
-const KINDS: [(ElementKind, &str, ElementLaw, bool); 10] = [
+/// Name, force law, and whether the kind is of plane stress, in the order of the kinds.
+const KINDS: [(ElementKind, &str, ElementLaw, bool); 18] = [
     (ElementKind::Cpe3, "CPE3", ElementLaw::Triangle, false),
     (ElementKind::Cps3, "CPS3", ElementLaw::Triangle, true),
     (ElementKind::Cpe4, "CPE4", ElementLaw::Quadrilateral, false),
@@ -66,8 +83,16 @@ const KINDS: [(ElementKind, &str, ElementLaw, bool); 10] = [
     (ElementKind::Cps4r, "CPS4R", ElementLaw::ReducedQuadrilateral, true),
     (ElementKind::C3d4, "C3D4", ElementLaw::Tetrahedron, false),
     (ElementKind::C3d6, "C3D6", ElementLaw::Wedge, false),
+    (ElementKind::C3d6f, "C3D6F", ElementLaw::FullWedge, false),
     (ElementKind::C3d8, "C3D8", ElementLaw::Hexahedron, false),
     (ElementKind::C3d8r, "C3D8R", ElementLaw::ReducedHexahedron, false),
+    (ElementKind::Ac2d3, "AC2D3", ElementLaw::AcousticTriangle, false),
+    (ElementKind::Ac2d4, "AC2D4", ElementLaw::AcousticQuadrilateral, false),
+    (ElementKind::Ac2d4r, "AC2D4R", ElementLaw::AcousticReducedQuadrilateral, false),
+    (ElementKind::Ac3d4, "AC3D4", ElementLaw::AcousticTetrahedron, false),
+    (ElementKind::Ac3d6, "AC3D6", ElementLaw::AcousticWedge, false),
+    (ElementKind::Ac3d8, "AC3D8", ElementLaw::AcousticHexahedron, false),
+    (ElementKind::Ac3d8r, "AC3D8R", ElementLaw::AcousticReducedHexahedron, false),
 ];
 
 impl ElementKind {
@@ -83,12 +108,24 @@ impl ElementKind {
         all
     };
 
-    /// The Abaqus name, upper case.
+    /// Every kind of solids.
+    pub const SOLIDS: [Self; 11] = {
+        let mut solids = [Self::Cpe3; 11];
+        let mut at = 0;
+        while at < solids.len() {
+            solids[at] = Self::ALL[at];
+            assert!(!solids[at].is_acoustic());
+            at += 1;
+        }
+        solids
+    };
+
+    /// The name in decks, upper case.
     pub const fn name(self) -> &'static str {
         KINDS[self as usize].1
     }
 
-    /// The kind that an Abaqus name in any case stands for.
+    /// The kind that a name in any case stands for.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name))
     }
@@ -96,6 +133,17 @@ impl ElementKind {
     /// The kind with this discriminant, as the block file stores it.
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.get(usize::from(code)).copied()
+    }
+
+    /// Whether the kind is one of fluids.
+    pub const fn is_acoustic(self) -> bool {
+        self.law().is_acoustic()
+    }
+
+    /// The acoustic kind of the same shape and integration; itself for a kind of fluids.
+    pub fn acoustic(self) -> Self {
+        let same = |kind: &Self| kind.shape() == self.shape() && kind.is_reduced() == self.is_reduced();
+        Self::ALL.into_iter().find(|kind| kind.is_acoustic() && same(kind)).unwrap_or(self)
     }
 
     /// The kind of a law, of plane stress or not.
@@ -115,7 +163,20 @@ impl ElementKind {
 
     /// One integration point with hourglass control.
     pub const fn is_reduced(self) -> bool {
-        matches!(self.law(), ElementLaw::ReducedQuadrilateral | ElementLaw::ReducedHexahedron)
+        matches!(
+            self.law(),
+            ElementLaw::ReducedQuadrilateral
+                | ElementLaw::ReducedHexahedron
+                | ElementLaw::AcousticReducedQuadrilateral
+                | ElementLaw::AcousticReducedHexahedron
+        )
+    }
+
+    /// The kind of the same shape with one integration point or with full integration; itself where there is none.
+    pub fn with_integration(self, reduced: bool) -> Self {
+        let matter = |kind: Self| (kind.shape(), kind.is_plane_stress(), kind.is_acoustic());
+        let same = |kind: &Self| matter(*kind) == matter(self);
+        Self::ALL.into_iter().find(|kind| same(kind) && kind.is_reduced() == reduced).unwrap_or(self)
     }
 
     /// The reference shape.
@@ -181,24 +242,42 @@ impl ElementShape {
 
 impl ElementLaw {
     /// Every law, in the order of its number.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 15] = [
         Self::Triangle,
         Self::Quadrilateral,
         Self::ReducedQuadrilateral,
         Self::Tetrahedron,
         Self::Wedge,
+        Self::FullWedge,
         Self::Hexahedron,
         Self::ReducedHexahedron,
+        Self::AcousticTriangle,
+        Self::AcousticQuadrilateral,
+        Self::AcousticReducedQuadrilateral,
+        Self::AcousticTetrahedron,
+        Self::AcousticWedge,
+        Self::AcousticHexahedron,
+        Self::AcousticReducedHexahedron,
     ];
+
+    /// Whether the law is one of fluids.
+    pub const fn is_acoustic(self) -> bool {
+        self as u8 >= Self::AcousticTriangle as u8
+    }
 
     /// The shape of the elements that have this law.
     pub const fn shape(self) -> ElementShape {
         match self {
-            Self::Triangle => ElementShape::Triangle,
-            Self::Quadrilateral | Self::ReducedQuadrilateral => ElementShape::Quadrilateral,
-            Self::Tetrahedron => ElementShape::Tetrahedron,
-            Self::Wedge => ElementShape::Wedge,
-            Self::Hexahedron | Self::ReducedHexahedron => ElementShape::Hexahedron,
+            Self::Triangle | Self::AcousticTriangle => ElementShape::Triangle,
+            Self::Quadrilateral
+            | Self::ReducedQuadrilateral
+            | Self::AcousticQuadrilateral
+            | Self::AcousticReducedQuadrilateral => ElementShape::Quadrilateral,
+            Self::Tetrahedron | Self::AcousticTetrahedron => ElementShape::Tetrahedron,
+            Self::Wedge | Self::FullWedge | Self::AcousticWedge => ElementShape::Wedge,
+            Self::Hexahedron | Self::ReducedHexahedron | Self::AcousticHexahedron | Self::AcousticReducedHexahedron => {
+                ElementShape::Hexahedron
+            }
         }
     }
 }
@@ -388,5 +467,19 @@ impl<'a> MeshView<'a> {
     /// Number of elements over all groups.
     pub fn n_elements(&self) -> usize {
         self.groups.iter().map(|group| group.labels.len()).sum()
+    }
+
+    /// Whether some element is one of fluids.
+    pub fn has_fluid(&self) -> bool {
+        self.groups.iter().any(|group| group.kind.is_acoustic())
+    }
+
+    /// Whether each node is one of a fluid, (n_nodes,); empty in a mesh without fluids.
+    pub fn fluid_nodes(&self) -> Vec<bool> {
+        let mut fluid = vec![false; if self.has_fluid() { self.n_nodes() } else { 0 }];
+        for group in self.groups.iter().filter(|group| group.kind.is_acoustic()) {
+            group.connectivity.iter().for_each(|&node| fluid[node as usize] = true);
+        }
+        fluid
     }
 }

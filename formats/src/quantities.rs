@@ -16,6 +16,8 @@ pub enum NodalQuantity {
     Acceleration,
     /// Reaction force.
     Reaction,
+    /// Pressure of a fluid.
+    Pressure,
 }
 
 /// An element quantity that can be traced: of the mean strain of the element, in global axes.
@@ -43,6 +45,8 @@ pub enum FieldQuantity {
     Strain,
     /// Strain energy a volume at element centres.
     EnergyDensity,
+    /// Pressure at the nodes of fluids; 0 at those of solids.
+    Pressure,
 }
 
 /// Components of tensors, in Abaqus's order.
@@ -62,7 +66,7 @@ pub struct Traced {
 }
 
 impl NodalQuantity {
-    pub const ALL: [Self; 4] = [Self::Displacement, Self::Velocity, Self::Acceleration, Self::Reaction];
+    pub const ALL: [Self; 5] = [Self::Displacement, Self::Velocity, Self::Acceleration, Self::Reaction, Self::Pressure];
 
     pub const fn traced(self) -> Traced {
         let (symbol, unit, keywords): (_, _, &[&str]) = match self {
@@ -70,8 +74,15 @@ impl NodalQuantity {
             Self::Velocity => ("V", "m/s", &["V", "VT"]),
             Self::Acceleration => ("A", "m/s^2", &["A", "AT"]),
             Self::Reaction => ("RF", "N", &["RF", "RT"]),
+            Self::Pressure => ("POR", "Pa", &["POR"]),
         };
-        Traced { symbol, unit, components: &["1", "2", "3"], keywords }
+        let components: &[&str] = if matches!(self, Self::Pressure) { &[""] } else { &["1", "2", "3"] };
+        Traced { symbol, unit, components, keywords }
+    }
+
+    /// How many components the quantity has in a mesh of a dimension.
+    pub const fn n_components(self, dimension: u8) -> u8 {
+        if matches!(self, Self::Pressure) { 1 } else { dimension }
     }
 
     /// The quantity and the component that a name such as `U` or `RF2` means, in capital letters.
@@ -81,7 +92,7 @@ impl NodalQuantity {
             _ => (name, None),
         };
         let quantity = Self::ALL.into_iter().find(|quantity| quantity.traced().keywords.contains(&keyword))?;
-        Some((quantity, component))
+        (quantity != Self::Pressure || component.is_none()).then_some((quantity, component))
     }
 }
 
@@ -124,12 +135,14 @@ impl Choice for FieldQuantity {
         ("stress", Self::Stress),
         ("strain", Self::Strain),
         ("energy_density", Self::EnergyDensity),
+        ("pressure", Self::Pressure),
         ("U", Self::Displacement),
         ("V", Self::Velocity),
         ("A", Self::Acceleration),
         ("S", Self::Stress),
         ("E", Self::Strain),
         ("ENER", Self::EnergyDensity),
+        ("POR", Self::Pressure),
     ];
 }
 
@@ -142,9 +155,14 @@ impl FieldQuantity {
         self.word()
     }
 
-    /// Whether the quantity stands at nodes, with one value for each dimension.
+    /// Whether the quantity stands at nodes.
     pub const fn at_nodes(self) -> bool {
-        matches!(self, Self::Displacement | Self::Velocity | Self::Acceleration)
+        matches!(self, Self::Displacement | Self::Velocity | Self::Acceleration | Self::Pressure)
+    }
+
+    /// Whether the quantity stands at nodes with one value for each dimension.
+    pub const fn is_vector(self) -> bool {
+        self.at_nodes() && !matches!(self, Self::Pressure)
     }
 
     /// Values for each element of a quantity that stands at elements.
@@ -159,6 +177,7 @@ impl FieldQuantity {
             NodalQuantity::Velocity => Some(Self::Velocity),
             NodalQuantity::Acceleration => Some(Self::Acceleration),
             NodalQuantity::Reaction => None,
+            NodalQuantity::Pressure => Some(Self::Pressure),
         }
     }
 

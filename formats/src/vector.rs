@@ -17,3 +17,9 @@ pub fn cross(a: Vector, b: Vector) -> Vector {
 pub fn dot(a: Vector, b: Vector) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
+
+/// a of length 1; zeros where it has none.
+pub fn normalised(a: Vector) -> Vector {
+    let length = dot(a, a).sqrt();
+    if length > 0.0 { a.map(|x| x / length) } else { [0.0; 3] }
+}

@@ -23,6 +23,16 @@ pub fn counted(n: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(n as u64), if n == 1 { "" } else { "s" })
 }
 
+/// `; there are A, B, C`, at most ten names: what a name that is not there could have been.
+pub fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let names: Vec<&str> = names.collect();
+    match names.len() {
+        0 => "; there are none".to_owned(),
+        n if n > 10 => format!("; there are {} and {} more", names[..10].join(", "), n - 10),
+        _ => format!("; there are {}", names.join(", ")),
+    }
+}
+
 /// A value that people write as one of a few words, in a job and on the command line.
 pub trait Choice: Copy + PartialEq + 'static {
     /// The words with what they mean. Where several words mean the same, the first one is shown.

@@ -209,8 +209,8 @@ fn damaged_jobs_are_read_or_refused() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
     let mut jobs = files(&examples);
     jobs.retain(|(name, _)| name.ends_with(".toml"));
-    assert!(jobs.iter().all(|(_, bytes)| job_input::read(bytes)));
+    assert!(jobs.iter().all(|(_, bytes)| job_input::read(bytes, &examples)));
     replay(&jobs, 100, |bytes| {
-        job_input::read(bytes);
+        job_input::read(bytes, &examples);
     });
 }

@@ -76,7 +76,7 @@ fn check(model: &pogo_formats::explicit::Model) {
     for load in &setup.loads {
         assert!(amplitude(load.amplitude));
         match &load.kind {
-            LoadKind::Concentrated { nodes: list, .. } => assert!(nodes(list)),
+            LoadKind::Concentrated { nodes: list, .. } | LoadKind::Volume { nodes: list, .. } => assert!(nodes(list)),
             LoadKind::Pressure { faces, elements: list } | LoadKind::Traction { faces, elements: list, .. } => {
                 assert_eq!(faces.len(), list.len());
                 assert!(elements(list));

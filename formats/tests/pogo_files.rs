@@ -304,14 +304,15 @@ fn what_is_not_computed_is_refused_by_name() {
         change(&mut plate);
         refused(&plate)
     };
-    let cases: [(Change, &str); 9] = [
+    let cases: [(Change, &str); 10] = [
         (&|m| m.type_names[0] = "AC2D4".into(), "element types that are not computed: AC2D4 (2) (AC: acoustic)"),
         (&|m| m.dofs_a_node = 1, "nodes have 1 degree of freedom in 2 dimensions, as in acoustic models"),
         (&|m| m.materials[0] = (-1, 5, vec![1500.0, 1000.0, 0.0]), "material 1: type 5 (byte "),
         (&|m| m.materials[0] = (-1, 6, vec![1.0; 4]), "isotropic with viscosity) is not computed"),
         (&|m| m.materials[0].2[1] = 0.5, "material 1: its stiffness (byte "),
         (&|m| m.materials[0].2[2] = 0.0, "material 1: its density is 0 kg/m³"),
-        (&|m| m.exchange = vec![(vec![1], vec![2])], "periodic sides (mpi: u of 1 node is copied from others"),
+        (&|m| m.exchange = vec![(vec![1, 2], vec![2, 1])], "mpi: node 2 is sent to itself, perhaps over others (byte "),
+        (&|m| m.exchange = vec![(vec![1, 3], vec![2, 2])], "mpi: node 3 is received twice (byte "),
         (
             &|m| m.exchange = vec![(vec![1], vec![2]), (vec![], vec![])],
             "part 1 of a model that is divided into 2 (mpi)",
@@ -327,6 +328,29 @@ fn what_is_not_computed_is_refused_by_name() {
         m.type_names[0] = "C3D99".into();
     });
     assert!(both.contains("C3D99") && !both.contains("material"), "no element has it: {both}");
+}
+
+#[test]
+fn a_model_that_sends_to_itself_has_copied_displacements() {
+    // Nodes 0 to 2 below, 3 to 5 above; another that no element has.
+    let mut plate = PogoModel::plate(2, 1);
+    plate.positions.extend([9.0, 9.0]);
+    plate.exchange = vec![(vec![1, 0, 4, 1], vec![2, 3, 5, 6])];
+    let deck = deck(&plate);
+    let (model, notes) = deck.finish().unwrap();
+    assert!(notes.iter().any(|note| note.text.contains("u of 3 nodes is copied from others after each increment")));
+    assert_eq!((model.setup.copied.from, model.setup.copied.to), (vec![1, 0, 4], vec![2, 3, 5]));
+    // A copy of a copy.
+    plate.exchange = vec![(vec![1, 0, 2], vec![2, 3, 5])];
+    let (model, _) = self::deck(&plate).finish().unwrap();
+    assert_eq!((model.setup.copied.from, model.setup.copied.to), (vec![1, 0, 1], vec![2, 3, 5]));
+    // From the node that no element has.
+    plate.exchange = vec![(vec![6], vec![5])];
+    let error = self::deck(&plate).finish().unwrap_err().to_string();
+    assert!(error.contains("a node that others are copied from belongs to no element"), "{error}");
+    let ignore = ReadOptions { ignore: vec!["MPI".into()], ..ReadOptions::default() };
+    let (model, _) = deck_with(&ignore, &plate.bytes(15, 8)).unwrap().finish().unwrap();
+    assert!(model.setup.copied.is_empty());
 }
 
 #[test]
@@ -406,6 +430,7 @@ fn samples() -> Vec<(String, Vec<u8>)> {
     model.sets.push(("probe".into(), true, vec![0]));
     model.shots[0].1.push(group);
     model.shots.push((2e-7, vec![motion]));
+    model.exchange = vec![(vec![1], vec![2])];
     for version in [8, 10, 11, 13, 15] {
         samples.push((format!("1.{version:02}"), model.bytes(version, if version % 2 == 0 { 4 } else { 8 })));
     }
@@ -430,7 +455,6 @@ fn fuzz_corpus() {
 
 /// What each refusal of the shared samples names; a sample that is not listed is read.
 const REFUSED: &[(&str, &str)] = &[
-    ("cpe4r_115_periodic", "periodic sides (mpi: u of 42 nodes"),
     ("cpe4r_115_ties", "nodes that do not coincide are tied (up to 0.0005"),
     ("cpe4r_115_fluid5", "material 2: type 5"),
     ("ac2d4_115", "AC2D4 (100)"),

@@ -2,8 +2,10 @@
 
 use std::fmt::Display;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pogo_formats::system::memory::{Limit, Need};
+use pogo_formats::write::report::Report;
 use pogo_formats::write::summary::{BlockFileSummary, Origin};
 
 use crate::config::{Config, DeviceChoice, Settings};
@@ -11,6 +13,7 @@ use crate::device::Device;
 use crate::error::SolveError;
 use crate::folder::RunFolder;
 use crate::interrupt::Interrupts;
+use crate::run::checkpoint;
 use crate::team::Team;
 
 /// What a run of any physics gets beside its model.
@@ -26,18 +29,32 @@ pub(crate) struct Call<'a> {
     pub settings: &'a Settings,
     /// Folder of the results, which exists.
     pub folder: &'a RunFolder,
+    /// The checkpoint that it goes on from.
+    pub resume: Option<PathBuf>,
     pub block_file: BlockFileSummary,
     pub interrupts: &'a Interrupts,
     pub device: Device,
     pub team: Team,
     /// Estimate of the memory that the model itself needs.
     pub need: Need,
+    /// With `--report`, what it holds so far.
+    pub report: Option<Mutex<Report>>,
 }
 
 impl Call<'_> {
     /// The run starts from a checkpoint.
     pub fn is_resumed(&self) -> bool {
-        self.config.restart.is_some()
+        self.resume.is_some()
+    }
+
+    /// Increment of the checkpoint that the run starts from, s.
+    pub fn resumed_increment(&self) -> Option<f64> {
+        checkpoint::time_increment(self.resume.as_deref()?)
+    }
+
+    /// The report, where one is asked for.
+    pub fn report(&self) -> Option<MutexGuard<'_, Report>> {
+        self.report.as_ref().map(|report| report.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The error of a model that cannot be solved.

@@ -103,6 +103,23 @@ pub enum SolveError {
         /// Where it was looked for.
         path: PathBuf,
     },
+    /// A finished run that has kept no checkpoint.
+    #[error(
+        "{}: error: there is no checkpoint here, as the run is finished and was not asked to keep one; to go on to a longer time \
+         later, run it with --keep-checkpoint, and then with --restart and a longer --time", path.display()
+    )]
+    NothingKept {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// A checkpoint behind the end of the run.
+    #[error("{}: error: the checkpoint is of t = {time:e} s, which is beyond the end of this run; give a longer --time", path.display())]
+    BeyondTime {
+        /// Checkpoint.
+        path: PathBuf,
+        /// Its time, s.
+        time: f64,
+    },
     /// A checkpoint of another run.
     #[error("{}: error: the checkpoint is of another run: not the same {what}; start again without --restart, or give the same {what}",
         path.display())]

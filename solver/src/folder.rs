@@ -11,6 +11,7 @@ use std::ops::Deref;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use pogo_formats::write::fields::remove_series;
 use pogo_formats::write::{Journal, remove_left_in};
@@ -48,6 +49,21 @@ impl RunFolder {
         Ok(Self { path: path.to_owned(), lock: Some(lock) })
     }
 
+    /// The folder of a study, which several processes may fill with the folders of its cases.
+    ///
+    /// # Errors
+    /// It is no folder.
+    pub fn of_a_study(path: &Path) -> Result<Self, SolveError> {
+        create_folder(path)?;
+        remove_left_in(path);
+        Ok(Self { path: path.to_owned(), lock: None })
+    }
+
+    /// What is written from now on is no result of the run.
+    pub fn end_results(&mut self) {
+        self.lock.iter_mut().for_each(|lock| drop(lock.journal.take()));
+    }
+
     /// The folder that rank 0 fills.
     pub fn of_another_rank(path: &Path) -> Self {
         Self { path: path.to_owned(), lock: None }
@@ -75,12 +91,19 @@ impl Lock {
     fn take(folder: &Path) -> Result<Self, SolveError> {
         let path = folder.join(LOCK);
         let failed = |source| SolveError::Io { path: folder.into(), source };
+        let mut patience = 5;
         loop {
             let mut file = OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(failed)?;
             let mut text = String::new();
             match file.try_lock() {
                 Ok(()) if !is_at(&file, &path) => continue,
                 Ok(()) => {}
+                Err(TryLockError::WouldBlock) if patience > 0 => {
+                    // Somebody may only be asking whether it is locked.
+                    patience -= 1;
+                    std::thread::sleep(Duration::from_millis(5));
+                    continue;
+                }
                 Err(TryLockError::WouldBlock) => {
                     // Its owner may just be about to write its name.
                     let _ = file.read_to_string(&mut text);
@@ -136,6 +159,33 @@ fn is_at(file: &File, path: &Path) -> bool {
     of_path.is_some() && file.metadata().map(identity).ok() == of_path
 }
 
+/// Whether a run fills this folder now.
+pub(crate) fn is_in_use(folder: &Path) -> bool {
+    let opened = OpenOptions::new().append(true).open(folder.join(LOCK));
+    opened.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
+/// Does work that one process does at a time, with a file of this name as the lock. Where the file system has no locks,
+/// nobody waits.
+pub(crate) fn locked<T>(path: &Path, work: impl FnOnce() -> Result<T, SolveError>) -> Result<T, SolveError> {
+    let failed = |source| SolveError::Io { path: path.into(), source };
+    loop {
+        let file = OpenOptions::new().append(true).create(true).open(path).map_err(failed)?;
+        if file.lock().is_ok() && !is_at(&file, path) {
+            continue;
+        }
+        let done = work();
+        // As long as it is locked: whoever waits for it sees that it is gone.
+        drop(fs::remove_file(path));
+        return done;
+    }
+}
+
+/// The summary in a folder of results.
+pub(crate) fn read_summary(folder: &Path) -> Option<serde_json::Value> {
+    serde_json::from_str(&fs::read_to_string(folder.join(SUMMARY)).ok()?).ok()
+}
+
 /// A folder while a run fills it.
 pub(crate) struct ResultFolder<'a> {
     folder: &'a RunFolder,
@@ -148,7 +198,7 @@ impl<'a> ResultFolder<'a> {
     /// needed for now, and may be removed when this run is done.
     pub fn take(folder: &'a RunFolder, stay: impl Fn(&str) -> bool) -> Self {
         let summary = folder.join(SUMMARY);
-        let mut old: BTreeSet<String> = listed_files(&summary).into_iter().collect();
+        let mut old: BTreeSet<String> = listed_files(folder).into_iter().collect();
         old.extend(folder.lock.iter().flat_map(Lock::names));
         folder.lock.iter().for_each(Lock::note_results);
         old.retain(|name| is_within(name) && folder.join(name).exists());
@@ -208,9 +258,8 @@ fn create_folder(folder: &Path) -> Result<(), SolveError> {
 }
 
 /// Files of an earlier run in this folder, by its summary.
-fn listed_files(summary: &Path) -> Vec<String> {
-    let Ok(text) = fs::read_to_string(summary) else { return Vec::new() };
-    let Ok(summary) = serde_json::from_str::<serde_json::Value>(&text) else { return Vec::new() };
+fn listed_files(folder: &Path) -> Vec<String> {
+    let Some(summary) = read_summary(folder) else { return Vec::new() };
     let names = summary["files"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
     names.map(str::to_owned).collect()
 }

@@ -1,7 +1,13 @@
-//! Memory: what is given back to the system, and what is kept for what comes next.
+//! Memory: what is given back to the system, and what is kept for what comes next. All of it is done only in a process that is
+//! the command's own.
+
+use pogo_formats::system::memory::is_own_process;
 
 /// Sets a parameter of the C library's heap. Does nothing where that is not glibc's.
 fn set_heap(parameter: i32, value: i32) {
+    if !is_own_process() {
+        return;
+    }
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         unsafe extern "C" {
@@ -39,6 +45,9 @@ pub(crate) fn forget_code() -> usize {
         fn madvise(address: *mut std::ffi::c_void, length: usize, advice: i32) -> i32;
     }
     const MADV_DONTNEED: i32 = 4;
+    if !is_own_process() {
+        return 0;
+    }
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let code = maps.lines().filter_map(|line| {
         let mut words = line.split_ascii_whitespace();
@@ -69,6 +78,8 @@ mod tests {
 
     #[test]
     fn code_comes_back() {
+        assert_eq!(forget_code(), 0, "another program's code stays");
+        pogo_formats::system::memory::own_process();
         return_large_blocks();
         assert!(forget_code() > 100_000, "these tests are more code than that");
         let sum: u64 = vec![1_u64; 1 << 20].iter().sum();

@@ -1,12 +1,14 @@
 //! `pogo-solve`: maps a block file and runs it.
 //!
 //! [`solve`] is the one call: it opens and verifies the block file, applies overrides, runs one model or the cases of a
-//! study, and writes every result. Nothing in this library prints or ends the process.
+//! study, and writes every result. Nothing in this library prints or catches signals but [`command`], which is the program.
 //!
 //! Each physics has a room (`explicit`, `voxel`, `spring`, `eikonal`) that implements `Solve`; `PHYSICS` lists them.
 //! Physics that step in time stand on `run`.
 
 mod call;
+mod cases;
+pub mod command;
 pub mod config;
 mod device;
 mod eikonal;
@@ -17,14 +19,16 @@ mod heap;
 pub mod interrupt;
 pub mod observe;
 mod outcome;
+mod report;
 mod run;
 mod shots;
+mod single;
 mod spring;
 pub mod study;
 mod team;
 mod voxel;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pogo_formats::block::Container;
@@ -43,14 +47,14 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use call::Call;
 use config::options::{self, Purpose};
-use config::{Config, DeviceChoice, Settings};
+use config::{AUTO, Config, DeviceChoice, Settings};
 use device::Device;
 use error::SolveError;
 use folder::RunFolder;
 use interrupt::Interrupts;
 use observe::Observer;
 pub use outcome::{CaseOutcome, Outcome, RunSummary};
-use study::Case;
+use run::checkpoint::FILE_NAME as CHECKPOINT;
 use team::Team;
 #[cfg(feature = "mpi")]
 pub use team::mpi::Processes;
@@ -166,60 +170,52 @@ fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) 
     check_same(&all, &opened.block_file)?;
     let shots = all.agree(shots::chosen::<P>(&mut opened.setup, config))?;
     if config.study.is_some() || !shots.is_empty() {
-        return solve_cases(&opened, &shots, config, Control { processes, interrupts, observer });
+        return cases::solve(&opened, &shots, config, Control { processes, interrupts, observer });
     }
     let Opened { file, setup, settings, block_file, folder, device } = opened;
     let (overrides, settings, folder) = (config.overrides.clone(), &settings, &folder);
     let team = Team::new(processes, P::n_parts(device.choices()));
     let need = P::need(&file, settings);
     let (case, shot) = (None, None);
-    let call = Call { config, case, shot, overrides, settings, folder, block_file, interrupts, device, team, need };
+    let resume = to_resume(config, folder, processes, observer);
+    let report = report::begin(&file, settings);
+    let call = Call {
+        config,
+        case,
+        shot,
+        overrides,
+        settings,
+        folder,
+        resume,
+        block_file,
+        interrupts,
+        device,
+        team,
+        need,
+        report,
+    };
     run_one(&file, &setup, &call, observer).map(Outcome::Run)
 }
 
-/// Runs the cases of a study, or the shots of a model, or these shots of each case.
-fn solve_cases<P: Solve>(
-    opened: &Opened<P>,
-    shots: &[(usize, String)],
+/// The checkpoint that a single run is to go on from.
+fn to_resume(
     config: &Config,
-    control: Control<'_>,
-) -> Result<Outcome, SolveError> {
-    let Control { processes, interrupts, observer } = control;
-    let Opened { file, setup, settings, block_file, folder, .. } = opened;
-    let cases = || config.study.as_deref().map_or_else(|| Ok(vec![Case::default()]), study::read);
-    let read = || Ok((cases()?, study::lanes(config, settings, interrupts, processes)?));
-    let team = Team::new(processes, 1);
-    let (cases, lanes) = team.agree(read())?;
-    let cases = shots::with_shots(cases, shots);
-    let outcomes = study::run(cases, folder, &lanes, observer, &team, |case, lane, observer| {
-        let prepared = || {
-            let (mut settings, mut setup) = (lane.settings.clone(), setup.clone());
-            for (name, value) in &case.assignments {
-                assign::<P>(&mut setup, &mut settings, name, value)?;
+    folder: &Path,
+    processes: Option<&Arc<dyn Ranks>>,
+    observer: &mut dyn Observer,
+) -> Option<PathBuf> {
+    let own = folder.join(CHECKPOINT);
+    match config.restart.as_ref()? {
+        None => Some(own),
+        Some(word) if word.as_os_str() == AUTO => {
+            let is_there = Team::new(processes, 1).as_the_leader_says(own.exists());
+            if !is_there {
+                observer.note(&format!("there is no {}: starting at the beginning", own.display()));
             }
-            if let Some(shot) = case.shot {
-                let path = config.block_file.clone();
-                P::reduce_to_shot(&mut setup, shot).map_err(|reason| SolveError::Problem { path, reason })?;
-            }
-            let team = Team::new(processes, P::n_parts(&settings.device.list(processes)?));
-            let folder = run_folder(&folder.join(&case.name), team.leads())?;
-            let device = start::<P>(file, &settings, &setup, processes)?;
-            Ok((settings, setup, folder, device, team))
-        };
-        let (settings, setup, folder, device, team) = Team::new(processes, 1).agree(prepared())?;
-        let assigned = case.assignments.iter().map(|(name, value)| format!("{name}={value}"));
-        let overrides = config.overrides.iter().cloned().chain(assigned).collect();
-        let (case, shot) = (Some(case.name.clone()), case.shot);
-        let (block_file, settings, folder) = (block_file.clone(), &settings, &folder);
-        let interrupts = &lane.interrupts;
-        let need = P::need(file, settings);
-        let call = Call { config, case, shot, overrides, settings, folder, block_file, interrupts, device, team, need };
-        run_one(file, &setup, &call, observer)
-    })?;
-    if !shots.is_empty() && team.leads() {
-        shots::write(folder, &outcomes, shots)?;
+            is_there.then_some(own)
+        }
+        Some(file) => Some(file.clone()),
     }
-    Ok(Outcome::Study(outcomes))
 }
 
 /// Bytes from which on the memory of a run is told.
@@ -270,7 +266,9 @@ fn open<P: Solve>(
     let device = timed("find the device", || start::<P>(&file, &settings, &setup, processes))?;
     timed("verify", || file.container().verify_checksums())?;
     let block_file = block_file_summary(file.container());
-    let folder = run_folder(&config.output_folder(), processes.is_none_or(|processes| processes.leads()))?;
+    let (path, leads) = (config.output_folder(), processes.is_none_or(|processes| processes.leads()));
+    let folder =
+        if config.study.is_some() && leads { RunFolder::of_a_study(&path)? } else { run_folder(&path, leads)? };
     Ok(Opened { file, setup, settings, block_file, folder, device })
 }
 

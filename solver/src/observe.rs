@@ -17,6 +17,8 @@ pub struct Outlook {
     pub increment: f64,
     /// Largest stable Δt, s.
     pub stable_increment: f64,
+    /// It is a bound on the safe side: the largest may be larger.
+    pub is_bound: bool,
     /// Element that limits it, in the user's labels; empty where that is not said.
     pub worst_element: String,
     /// `cpu`.

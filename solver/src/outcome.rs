@@ -7,9 +7,12 @@ use std::path::Path;
 use pogo_formats::exit_code;
 use pogo_formats::write::summary::{self, Ending, Status};
 use serde::Serialize;
+use serde_json::Value;
 
+use crate::call::Call;
 use crate::error::SolveError;
 use crate::folder::SUMMARY;
+use crate::report;
 use crate::study::Case;
 
 /// What came of a call.
@@ -26,8 +29,19 @@ pub enum Outcome {
 pub struct CaseOutcome {
     /// The case.
     pub case: Case,
-    /// Its summary, or why it could not be run. None where the study was stopped before it.
+    /// Its summary, or why it could not be run. None where the study was stopped before it, or another process computes it.
     pub result: Option<Result<RunSummary, String>>,
+    /// It was finished before, so it was not run again.
+    pub was_finished: bool,
+    /// The process that computes it.
+    pub elsewhere: Option<String>,
+}
+
+impl CaseOutcome {
+    /// Of a case that nobody has looked at.
+    pub(crate) const fn pending(case: Case) -> Self {
+        Self { case, result: None, was_finished: false, elsewhere: None }
+    }
 }
 
 /// Summary of one run of any physics.
@@ -43,19 +57,32 @@ pub struct RunSummary {
 }
 
 impl RunSummary {
-    /// Writes the summary of a physics into the folder of the results. `ending` gives what every summary says of the end
+    /// Writes the summary of a physics, and the report, into the folder of the results. `ending` gives what every summary says of the end
     /// of its run: how it ended, the wall-clock time in s, and the warnings.
     pub(crate) fn write<S: Serialize + Any + Send>(
-        folder: &Path,
+        call: &Call<'_>,
         summary: S,
         ending: fn(&S) -> (&Ending, f64, &[String]),
     ) -> Result<Self, SolveError> {
-        let path = folder.join(SUMMARY);
+        let path = call.folder.join(SUMMARY);
         summary::write(&summary, &path)?;
         let json = summary::to_json(&summary).map_err(|error| SolveError::Io { path, source: error.into() })?;
         let (ending, seconds, warnings) = ending(&summary);
         let (ending, warnings) = (ending.clone(), warnings.to_vec());
+        report::finish(call, &json, &ending, &warnings)?;
         Ok(Self { ending, seconds, warnings, json, summary: Box::new(summary) })
+    }
+
+    /// That of an earlier run, which [`of`](Self::of) does not know; none where there is none.
+    pub(crate) fn read(folder: &Path) -> Option<Self> {
+        let json = std::fs::read_to_string(folder.join(SUMMARY)).ok()?;
+        let summary: Value = serde_json::from_str(&json).ok()?;
+        let status = Status::named(summary["status"].as_str()?)?;
+        let ending = Ending { status, message: summary["message"].as_str().map(str::to_owned) };
+        let warnings = summary["warnings"].as_array().into_iter().flatten();
+        let warnings = warnings.filter_map(Value::as_str).map(str::to_owned).collect();
+        let seconds = summary["total_seconds"].as_f64().unwrap_or_default();
+        Some(Self { ending, seconds, warnings, json, summary: Box::new(()) })
     }
 
     /// Of a process whose rank 0 writes the results.
@@ -114,7 +141,10 @@ impl Outcome {
             let text = match &case.result {
                 Some(Ok(summary)) => summary.problem()?,
                 Some(Err(error)) => error.clone(),
-                None => "not run".to_owned(),
+                None => match &case.elsewhere {
+                    Some(owner) => format!("{owner} computes it"),
+                    None => "not run".to_owned(),
+                },
             };
             Some(format!("case {}: {text}", case.case.name))
         };

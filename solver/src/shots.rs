@@ -16,8 +16,7 @@ const ARCHIVE: &str = "shots.npz";
 /// The shots that this call is to run, each with its number and its name. None where the model has no shots.
 ///
 /// # Errors
-/// A table that cannot be used, a shot that does not exist, a choice of shots where there are none, and a checkpoint for
-/// more than one of them.
+/// A table that cannot be used, a shot that does not exist, and a choice of shots where there are none.
 pub(crate) fn chosen<P: Solve>(setup: &mut P::Setup, config: &Config) -> Result<Vec<(usize, String)>, SolveError> {
     let refuse = |reason| SolveError::Problem { path: config.block_file.clone(), reason };
     let names = P::shots(setup, config.shots.as_deref())?;
@@ -30,12 +29,11 @@ pub(crate) fn chosen<P: Solve>(setup: &mut P::Setup, config: &Config) -> Result<
     }
     let is_chosen = |(_, name): &(usize, String)| config.shot.is_empty() || config.shot.contains(name);
     let chosen: Vec<_> = names.into_iter().enumerate().filter(is_chosen).collect();
-    if config.restart.is_some() && chosen.len() > 1 {
-        let reason = format!("--restart goes on with one of the {} shots; choose it with --shot NAME", chosen.len());
-        return Err(refuse(reason));
-    }
     if config.jobs.is_some() && config.study.is_none() && chosen.is_empty() {
         return Err(refuse("--jobs is for studies and for models with shots; leave it out".to_owned()));
+    }
+    if !config.collect.is_empty() && config.study.is_none() && chosen.is_empty() {
+        return Err(refuse("--collect is for studies and for models with shots; leave it out".to_owned()));
     }
     Ok(chosen)
 }

@@ -116,7 +116,7 @@ fn main() -> anyhow::Result<()> {
                 let options = PictureOptions { window, ..PictureOptions::default() };
                 let blocks = arranged.blocks.view();
                 let parts = Parts { first: blocks.node_first, halo: &|block| blocks.halo(block) };
-                draw(&arranged.mesh.view(), &parts, path, &options)?;
+                draw(&arranged.mesh.view(), &parts, path, ("", "block"), &options)?;
             }
         }
     }

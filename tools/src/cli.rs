@@ -39,20 +39,29 @@ impl Drop for PrintTimings {
     }
 }
 
-/// Runs a command and ends the process. The exit code is 0 if `command` gives `true`, [`exit_code::BAD_INPUT`] if it gives
-/// `false` or an error, which is printed, and 2 for a wrong command line.
-pub fn run<C: Parser, E: Display + From<std::io::Error>>(command: impl FnOnce(C) -> Result<bool, E>) -> ! {
+/// Runs a command as this process's only task; the first argument is the command's name. The exit code is 0 if `command` gives
+/// `true`, [`exit_code::BAD_INPUT`] if it gives `false` or an error, which is printed, and 2 for a wrong command line.
+pub fn run<C: Parser, E: Display + From<std::io::Error>>(
+    arguments: impl IntoIterator<Item = OsString>,
+    command: impl FnOnce(C) -> Result<bool, E>,
+) -> i32 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    memory::own_process();
     inputs::protect();
     memory::share_one_heap_if_limited();
     let _ = maps::tell_of_cut_files();
-    let result = match helper(C::command(), std::env::args_os()).unwrap_or_else(|error| exit(&error)) {
-        Some(text) => write_stdout(&text).map(|()| true).map_err(Into::into),
-        None => command(C::try_parse().unwrap_or_else(|error| exit(&error))),
+    let result = match helper(C::command(), arguments.iter().cloned()) {
+        Err(error) => return said(&error),
+        Ok(Some(text)) => write_stdout(&text).map(|()| true).map_err(Into::into),
+        Ok(None) => match C::try_parse_from(arguments) {
+            Err(error) => return said(&error),
+            Ok(options) => command(options),
+        },
     };
     if let Err(error) = &result {
         let _ = writeln!(std::io::stderr(), "{error}");
     }
-    std::process::exit(if result.unwrap_or(false) { 0 } else { exit_code::BAD_INPUT })
+    if result.unwrap_or(false) { 0 } else { exit_code::BAD_INPUT }
 }
 
 /// Answers `--completions SHELL` and `--man`, which every command has besides its own options: gives the shell's completion
@@ -104,14 +113,15 @@ pub fn write_stdout(text: &[u8]) -> std::io::Result<()> {
     }
 }
 
-/// Prints what clap has to say and ends the process. Help and version that cannot be written are an error.
-fn exit(error: &clap::Error) -> ! {
-    match error.print() {
+/// Prints what clap has to say and gives the exit code. Help and version that cannot be written are an error.
+fn said(error: &clap::Error) -> i32 {
+    let printed = error.print().and_then(|()| std::io::stdout().flush());
+    match printed {
         Err(failed) if !error.use_stderr() && failed.kind() != ErrorKind::BrokenPipe => {
             let _ = writeln!(std::io::stderr(), "error: cannot write to stdout: {failed}");
-            std::process::exit(exit_code::BAD_INPUT)
+            exit_code::BAD_INPUT
         }
-        _ => std::process::exit(error.exit_code()),
+        _ => error.exit_code(),
     }
 }
 

@@ -6,6 +6,7 @@
 #![deny(missing_docs)]
 
 pub mod cli;
+pub mod commands;
 mod conditions;
 mod eikonal;
 mod elements;

@@ -25,6 +25,9 @@ pub trait Room: Sync {
     /// Whether a job may ask for this physics with the key `physics`.
     fn in_jobs(&self) -> bool;
 
+    /// Tables that a job for a mesh file has only if it is for this physics.
+    fn own_tables(&self) -> &'static [&'static str];
+
     /// Options of `pogo-block` for this physics.
     fn arguments(&self) -> Vec<Arg>;
 
@@ -63,6 +66,10 @@ impl<P: Prepare + Inspect + Sync> Room for P {
 
     fn in_jobs(&self) -> bool {
         P::IN_JOBS
+    }
+
+    fn own_tables(&self) -> &'static [&'static str] {
+        P::OWN_TABLES
     }
 
     fn arguments(&self) -> Vec<Arg> {
@@ -110,7 +117,9 @@ pub fn add_arguments(rooms: &[&dyn Room], mut command: Command) -> Command {
 pub fn choose<'a>(rooms: &[&'a dyn Room], input: &Path, jobs: &[PathBuf]) -> Result<&'a dyn Room, PrepareError> {
     let Some(key) = job::physics(jobs)? else {
         let kind = InputKind::of(input)?;
-        let found = rooms.iter().find(|room| room.default_for() == Some(kind));
+        let tables = if kind == InputKind::Mesh { job::table_names(jobs)? } else { Vec::new() };
+        let has_own = |room: &&&dyn Room| tables.iter().any(|table| room.own_tables().contains(&table.as_str()));
+        let found = rooms.iter().find(has_own).or_else(|| rooms.iter().find(|room| room.default_for() == Some(kind)));
         return found.copied().ok_or_else(|| PrepareError::option(input, "no physics is for this kind of input"));
     };
     let in_jobs = || rooms.iter().filter(|room| room.in_jobs());
@@ -118,7 +127,8 @@ pub fn choose<'a>(rooms: &[&'a dyn Room], input: &Path, jobs: &[PathBuf]) -> Res
         let names: Vec<String> = in_jobs().map(|room| format!("\"{}\"", room.name())).collect();
         let (value, names) = (&key.value, names.join(" or "));
         let message = format!(
-            "physics = {value}: write {names}, or leave the key out (a deck is explicit dynamics, a voxel stack statics)"
+            "physics = {value}: write {names}, or leave the key out (a deck is explicit dynamics, a voxel stack statics, a mesh \
+             arrival times unless the job has materials)"
         );
         key.place.error(message).into()
     })
@@ -165,6 +175,19 @@ mod tests {
         assert_eq!(choose("title = \"a\"\nphysics = \"spring\"").unwrap(), "spring");
         assert_eq!(choose("physics = \"eikonal\"").unwrap(), "eikonal");
         let error = choose("title = \"a\"\nphysics = \"heat\"").unwrap_err().to_string();
-        assert!(error.contains("job.toml:2: error: physics = \"heat\": write \"eikonal\" or \"spring\""), "{error}");
+        let expected = "job.toml:2: error: physics = \"heat\": write \"explicit\" or \"eikonal\" or \"spring\"";
+        assert!(error.contains(expected), "{error}");
+        let mesh = folder.path().join("plate.msh");
+        for (text, expected) in [
+            ("[[velocity]]\nspeed = 1\n", "eikonal"),
+            ("[[material]]\nname = \"steel\"\n", "explicit"),
+            ("[[section]]\n", "explicit"),
+            ("physics = \"eikonal\"\n[[material]]\n", "eikonal"),
+            ("physics = \"explicit\"\n", "explicit"),
+        ] {
+            std::fs::write(&job, text).unwrap();
+            let found = super::choose(&ROOMS, &mesh, std::slice::from_ref(&job)).unwrap().name();
+            assert_eq!(found, expected, "{text}");
+        }
     }
 }

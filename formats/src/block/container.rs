@@ -35,14 +35,14 @@ use rkyv::{
 };
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 
-use super::BlockError;
+use super::{BlockError, older};
 use crate::system::inputs;
 use crate::write::write_atomically;
 
 /// First bytes of every block file; a transfer that converts line ends or strips bit 7 breaks them.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89POGO\r\n\x1a";
 /// Raised whenever the meaning of a byte changes.
-pub(crate) const VERSION: u32 = 13;
+pub(crate) const VERSION: u32 = 17;
 const BYTE_ORDER: u32 = 0x0102_0304;
 const FIXED: usize = 40;
 /// Seed of the bond, so that it is no hash that a tool takes over some bytes of the file.
@@ -219,7 +219,8 @@ pub(crate) fn decode(path: &Path, file: &[u8]) -> Result<Vec<SectionInfo>, Block
         return Err(damaged("the byte-order mark is wrong".into()));
     }
     if u32_at(12) != VERSION {
-        return Err(BlockError::Version { path: path.to_owned(), found: u32_at(12), expected: VERSION });
+        let command = sound_table(file).and_then(|sections| older::command(path, file, &sections));
+        return Err(BlockError::Version { path: path.to_owned(), found: u32_at(12), expected: VERSION, command });
     }
     let (length, n_sections, expected) = (u32_at(16) as usize, u32_at(20) as usize, u64_at(24));
     if n_sections > MAX_SECTIONS || length != header_length(n_sections) {
@@ -243,6 +244,16 @@ pub(crate) fn decode(path: &Path, file: &[u8]) -> Result<Vec<SectionInfo>, Block
         return Err(damaged("its sections do not belong together: one was taken from another file".into()));
     }
     Ok(sections)
+}
+
+/// The table of sections of a whole file of another version, if its header is laid out like ours and undamaged.
+fn sound_table(file: &[u8]) -> Option<Vec<SectionInfo>> {
+    let u32_at = |at: usize| Some(u32::from_le_bytes(file.get(at..at + 4)?.try_into().ok()?) as usize);
+    let (length, n_sections) = (u32_at(16)?, u32_at(20)?);
+    let is_ours = n_sections <= MAX_SECTIONS && length == header_length(n_sections) && length <= file.len();
+    let checksum = file.get(length.checked_sub(8)?..length)?;
+    let is_whole = is_ours && xxh3_64(&file[..length - 8]).to_le_bytes() == *checksum;
+    if is_whole { table(file, length, n_sections).ok() } else { None }
 }
 
 /// Reads the table of sections behind the fixed part of a header of `length` bytes, and checks where they lie.

@@ -33,16 +33,19 @@ pub enum BlockError {
         found: String,
     },
     /// A block file of another format version.
-    #[error("{}: error: {} Pogo wrote this block file (format version {found}, this program reads {expected}); {}`pogo-block \
-        INPUT --job JOB.toml -o {}`, with the deck, stack or mesh and the jobs that it was made from", path.display(),
+    #[error("{}: error: {} Pogo wrote this block file (format version {found}, this program reads {expected}); {}`{}`{}", path.display(),
         if found < expected { "an older" } else { "a newer" },
-        if found < expected { "make it new with " } else { "use that Pogo, or make it anew with " }, path.display())]
+        if found < expected { "make it new with " } else { "use that Pogo, or make it anew with " },
+        command.clone().unwrap_or_else(|| format!("pogo-block INPUT --job JOB.toml -o {}", path.display())),
+        if command.is_some() { "" } else { ", with the deck, stack or mesh and the jobs that it was made from" })]
     Version {
         path: PathBuf,
         /// Version in the file.
         found: u32,
         /// Version of this program.
         expected: u32,
+        /// The command that made the file, where the file says it.
+        command: Option<String>,
     },
     /// Shorter than its header says.
     #[error("{}: error: the file was cut: {found} bytes of {expected}; block the model again", path.display())]

@@ -12,6 +12,7 @@ pub(crate) mod container;
 pub(crate) mod damage;
 mod error;
 pub(crate) mod mapped;
+mod older;
 mod provenance;
 mod section;
 mod table;

@@ -1,6 +1,6 @@
 //! What setups over time refer to: checked when a block file is written and when it is opened.
 
-use super::{Amplitude, AmplitudeShape, Boundary, HistoryRequest, InitialVelocity};
+use super::{Amplitude, AmplitudeShape, Boundary, BoundaryKind, HistoryRequest, InitialVelocity, NodalQuantity};
 use crate::block::check::{Check, all_below, require};
 
 /// What there is to refer to.
@@ -31,6 +31,13 @@ impl Limits<'_> {
         })
     }
 
+    /// Scalars have the component 0 alone.
+    fn scalar(name: &str, is_scalar: bool, component: u8) -> Check {
+        require(!is_scalar || component == 0, || {
+            format!("`{name}`: component {} of a pressure", u32::from(component) + 1)
+        })
+    }
+
     fn component(&self, name: &str, component: u8) -> Check {
         require(usize::from(component) < self.dimension, || {
             format!("`{name}`: component {} in a {}D mesh", u32::from(component) + 1, self.dimension)
@@ -57,6 +64,7 @@ impl Limits<'_> {
         for boundary in boundaries {
             self.amplitude(&boundary.name, boundary.amplitude)?;
             self.component(&boundary.name, boundary.component)?;
+            Self::scalar(&boundary.name, boundary.kind == BoundaryKind::Pressure, boundary.component)?;
             all_below(&format!("boundary `{}`", boundary.name), &boundary.nodes, self.n_nodes)?;
         }
         for initial in initial_velocities {
@@ -65,7 +73,10 @@ impl Limits<'_> {
         }
         for history in histories {
             all_below(&format!("history `{}`", history.set), &history.nodes, self.n_nodes)?;
-            history.variables.iter().try_for_each(|&(_, component)| self.component(&history.set, component))?;
+            history.variables.iter().try_for_each(|&(quantity, component)| {
+                Self::scalar(&history.set, quantity == NodalQuantity::Pressure, component)?;
+                self.component(&history.set, component)
+            })?;
             weights(history)?;
         }
         Ok(())

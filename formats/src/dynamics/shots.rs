@@ -10,6 +10,7 @@ use rkyv::{Archive, Deserialize, Serialize};
 
 use super::{Amplitude, Boundary, Load};
 use crate::read::CsvTable;
+use crate::words::listed;
 
 /// A run of its own over the mesh that it shares with others.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
@@ -76,25 +77,21 @@ pub fn check<'a>(shots: &[Shot], names: impl Iterator<Item = &'a str>) -> Result
                 }
             }
             if items.len() == before {
-                return Err(format!("shot {name}: there is no source {of}{}", listed(&names)));
+                return Err(format!("shot {name}: {}", no_source(of, &names)));
             }
         }
     }
     Ok(())
 }
 
+/// What is said of a source that no load and no constraint is.
+fn no_source(of: &str, names: &[&str]) -> String {
+    format!("there is no source {of}{}", listed(names.iter().copied()))
+}
+
 /// Whether a run's results can be in a folder of this name, beside the files of all runs.
 pub fn is_folder_name(name: &str) -> bool {
     !(name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', '\0']) || name.len() > 200)
-}
-
-/// `; there are A, B, C`, at most ten names.
-fn listed(names: &[&str]) -> String {
-    match names.len() {
-        0 => "; there are none".to_owned(),
-        n if n > 10 => format!("; there are {} and {} more", names[..10].join(", "), n - 10),
-        _ => format!("; there are {}", names.join(", ")),
-    }
 }
 
 impl Sources<'_> {
@@ -138,11 +135,12 @@ impl Sources<'_> {
 }
 
 /// Reads a table of shots: CSV with the columns `shot` and `source`, perhaps `scale` (1 when absent) and `delay` (s, 0 when
-/// absent), and a row for each source of a shot. Rows of one shot need not follow one another.
+/// absent), and a row for each source of a shot. Rows of one shot need not follow one another. `names` are those of all loads
+/// and constraints.
 ///
 /// # Errors
 /// `file:line: error: …`.
-pub fn read_table(path: &Path) -> Result<Vec<Shot>, String> {
+pub fn read_table(path: &Path, names: &[&str]) -> Result<Vec<Shot>, String> {
     let table = CsvTable::read(path, &["shot", "source", "scale", "delay"], ("shots", "shot,source,scale,delay"))?;
     let (Some(shot), Some(source)) = (table.column("shot"), table.column("source")) else {
         return Err(table.error(table.heading, "the columns must hold `shot` and `source`"));
@@ -156,6 +154,9 @@ pub fn read_table(path: &Path) -> Result<Vec<Shot>, String> {
         let (shot, source) = (&fields[shot], fields[source].clone());
         if shot.is_empty() || source.is_empty() {
             return Err(table.error(*line, "a row needs a shot and a source"));
+        }
+        if !names.iter().any(|item| belongs(item, &source)) {
+            return Err(table.error(*line, &no_source(&source, names)));
         }
         let taken = ShotSource { name: source, scale: number("scale", 1.0)?, delay: number("delay", 0.0)? };
         match shots.iter_mut().find(|known| known.name == *shot) {

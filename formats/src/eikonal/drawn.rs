@@ -1,8 +1,36 @@
 //! An Eikonal mesh as the pictures and partitioners see meshes.
 
 use super::EikonalMeshView;
+use super::setup::EikonalSetup;
 use crate::mesh::ElementKind;
 use crate::mesh::{GroupView, MeshView};
+
+/// The unit of time in seconds: pictures count in metres and seconds and choose prefixes themselves.
+pub fn second(setup: &EikonalSetup) -> f64 {
+    match setup.time_unit.as_str() {
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "min" => 60.0,
+        _ => 1.0,
+    }
+}
+
+/// The unit of length in metres.
+pub fn metre(setup: &EikonalSetup) -> f64 {
+    match setup.length_unit.as_str() {
+        "um" | "µm" => 1e-6,
+        "mm" => 1e-3,
+        "cm" => 1e-2,
+        "km" => 1e3,
+        _ => 1.0,
+    }
+}
+
+/// Places of the nodes in metres.
+pub fn in_metres(mesh: &EikonalMeshView, setup: &EikonalSetup) -> Vec<f64> {
+    let metre = metre(setup);
+    mesh.coordinates.iter().map(|x| metre * x).collect()
+}
 
 /// What a [`MeshView`] of an Eikonal mesh borrows besides the mesh itself.
 #[derive(Debug, Clone)]

@@ -26,7 +26,7 @@ mod trees;
 
 pub use block::Eikonal;
 pub use domains::sub_domains;
-pub use drawn::Drawn;
+pub use drawn::{Drawn, in_metres, metre, second};
 pub use mesh::{EikonalMesh, EikonalMeshView};
 pub use metric::{BLOCKED, MetricError, Rates, Symmetric, metrics, rates};
 pub use place::{PlaceError, nodes_of, outside};

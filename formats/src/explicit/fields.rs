@@ -3,6 +3,7 @@
 //! | array | on | components | unit |
 //! |---|---|---|---|
 //! | `displacement`, `velocity`, `acceleration` | points | 3 (z = 0 in 2D) | m, m/s, m/s² |
+//! | `pressure` | points | 1 | Pa |
 //! | `stress` | cells | XX YY ZZ XY YZ XZ | Pa |
 //! | `strain` | cells | XX YY ZZ XY YZ XZ of the tensor: shears are γ/2 | 1 |
 //! | `energy_density` | cells | 1 | J/m³ |
@@ -22,7 +23,7 @@ use crate::write::grid::{Fill, Grid, GridArray, Lasting, Number, fill, inverse};
 #[allow(missing_docs)]
 pub struct Field<'a> {
     pub quantity: FieldQuantity,
-    /// At nodes: (n_nodes, dimension), in the mesh's order. Stress and strain: (n_elements, 6), Voigt order 11, 22, 33,
+    /// At nodes: (n_nodes, dimension), pressure (n_nodes,), in the mesh's order. Stress and strain: (n_elements, 6), Voigt order 11, 22, 33,
     /// 12, 13, 23, engineering shears. Energy density: (n_elements,).
     pub values: &'a [f64],
 }
@@ -95,9 +96,10 @@ impl FieldMesh<'_> {
     pub fn grid<'g>(&'g self, time: f64, fields: &[Field<'g>]) -> Result<Grid<'g>, OutputError> {
         let (view, nodes, elements) = (self.mesh, self.mesh.n_nodes(), self.mesh.n_elements());
         for field in fields {
-            let expected = match field.quantity.at_nodes() {
-                true => nodes * view.dimension,
-                false => field.quantity.n_components() * elements,
+            let expected = match field.quantity {
+                quantity if quantity.is_vector() => nodes * view.dimension,
+                FieldQuantity::Pressure => nodes,
+                quantity => quantity.n_components() * elements,
             };
             if field.values.len() != expected {
                 let what = format!("{} has {} values, expected {expected}", field.quantity.name(), field.values.len());
@@ -105,6 +107,14 @@ impl FieldMesh<'_> {
             }
         }
         let of_nodes = |name, values| GridArray::new(name, Number::F32, 3, Lasting::No, self.vectors(values));
+        let at_nodes = |field: &Field<'g>| match field.quantity.is_vector() {
+            true => of_nodes(field.quantity.name(), field.values),
+            false => {
+                let values = field.values;
+                let fill = fill(move || self.nodes().map(move |node| (values[node] as f32).to_le_bytes()));
+                GridArray::new(field.quantity.name(), Number::F32, 1, Lasting::No, fill)
+            }
+        };
         let of_elements = |field: &Field<'g>| {
             let (components, component_names) =
                 if field.quantity.n_components() == 1 { (1, &[][..]) } else { (6, VOIGT) };
@@ -114,8 +124,7 @@ impl FieldMesh<'_> {
         let label = |name, number, fill| GridArray::new(name, number, 1, Lasting::Always, fill);
         let groups = || view.groups.iter();
         let nodal = |field: &&Field<'_>| FieldQuantity::at_nodes(field.quantity);
-        let mut point_data: Vec<_> =
-            fields.iter().filter(nodal).map(|field| of_nodes(field.quantity.name(), field.values)).collect();
+        let mut point_data: Vec<_> = fields.iter().filter(nodal).map(at_nodes).collect();
         let labels = fill(|| self.nodes().map(|node| view.node_labels[node].to_le_bytes()));
         point_data.push(label("node_label", Number::U32, labels));
         let mut cell_data: Vec<_> = fields.iter().filter(|field| !nodal(field)).map(of_elements).collect();

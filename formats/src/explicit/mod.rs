@@ -12,4 +12,6 @@ pub mod summary;
 pub use crate::dynamics::{ElementHistoryRequest, ElementQuantity};
 pub use crate::material::{Elasticity, Material, Section};
 pub use block::Explicit;
-pub use model::{AbsorbingLayer, AbsorbingProfile, ExplicitSettings, Lumping, Model, Setup};
+pub use model::{
+    AbsorbingLayer, AbsorbingProfile, ExplicitSettings, ImpedanceBoundary, Interface, Lumping, Model, Setup,
+};

@@ -4,8 +4,8 @@
 #![allow(missing_docs)]
 
 use crate::dynamics::{
-    Amplitude, Boundary, ElementHistoryRequest, FieldRequest, HistoryRequest, Increment, InitialVelocity, Load, Shot,
-    shots,
+    Amplitude, Boundary, CopiedDisplacements, ElementHistoryRequest, FieldRequest, HistoryRequest, Increment,
+    InitialVelocity, Load, Shot, Start, shots,
 };
 use crate::material::{Material, Section};
 use crate::mesh::Mesh;
@@ -59,6 +59,51 @@ pub struct AbsorbingLayer {
     pub profile: AbsorbingProfile,
 }
 
+/// Where a fluid touches a solid: faces that have a node of each at the same place. The pressure of the fluid acts on the solid,
+/// and the solid's motion moves the fluid.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Eq, Default)]
+pub struct Interface {
+    /// Nodes of the fluid, a face each, padded with `u32::MAX`.
+    pub fluid: Vec<[u32; 4]>,
+    /// Nodes of the solid, in the same order.
+    pub solid: Vec<[u32; 4]>,
+    /// Element of the fluid that has the face.
+    pub elements: Vec<u32>,
+}
+
+impl Interface {
+    /// Whether no fluid touches a solid.
+    pub fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
+
+    /// Nodes of fluid and solid, a pair for each corner of each face.
+    pub fn pairs(&self) -> impl Iterator<Item = (u32, u32)> {
+        let corners = self.fluid.as_flattened().iter().zip(self.solid.as_flattened());
+        corners.filter(|(fluid, _)| **fluid != u32::MAX).map(|(&fluid, &solid)| (fluid, solid))
+    }
+
+    /// Replaces node indices, and leaves the padding.
+    pub fn renumber(&mut self, new_from_old: &[u32]) {
+        let nodes = self.fluid.as_flattened_mut().iter_mut().chain(self.solid.as_flattened_mut());
+        nodes.filter(|node| **node != u32::MAX).for_each(|node| *node = new_from_old[*node as usize]);
+    }
+}
+
+/// Faces on which dashpots take waves away (Lysmer and Kuhlemeyer, J. Eng. Mech. Div. ASCE 95, 1969): what would go on beyond
+/// a face is replaced by the traction −Z v, with the impedance Z of plane waves along its normal.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+pub struct ImpedanceBoundary {
+    /// Unique name.
+    pub name: String,
+    /// Nodes of each face, padded with `u32::MAX`.
+    pub faces: Vec<[u32; 4]>,
+    /// The element that each face belongs to.
+    pub elements: Vec<u32>,
+    /// The section whose material lies beyond each face.
+    pub sections: Vec<u32>,
+}
+
 /// How element masses go to nodes.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lumping {
@@ -78,6 +123,7 @@ pub struct ExplicitSettings {
     /// Δt.
     pub increment: Increment,
     pub lumping: Lumping,
+    pub start: Start,
 }
 
 /// Everything but the mesh: what a parametric study may change without a new block file.
@@ -92,11 +138,16 @@ pub struct Setup {
     pub boundaries: Vec<Boundary>,
     pub initial_velocities: Vec<InitialVelocity>,
     pub absorbing_layers: Vec<AbsorbingLayer>,
+    pub impedances: Vec<ImpedanceBoundary>,
     pub histories: Vec<HistoryRequest>,
     pub element_histories: Vec<ElementHistoryRequest>,
     pub fields: Vec<FieldRequest>,
     /// Runs that differ in the sources that act; none is one run with all of them.
     pub shots: Vec<Shot>,
+    /// Periodic sides.
+    pub copied: CopiedDisplacements,
+    /// Between fluids and solids.
+    pub interface: Interface,
     pub explicit: ExplicitSettings,
 }
 
@@ -106,8 +157,13 @@ impl Setup {
     /// # Errors
     /// As [`shots::check`].
     pub fn check_shots(&self) -> Result<(), String> {
-        let names = self.loads.iter().map(|load| load.name.as_str());
-        shots::check(&self.shots, names.chain(self.boundaries.iter().map(|held| held.name.as_str())))
+        shots::check(&self.shots, self.names_of_sources())
+    }
+
+    /// Names of all loads and constraints.
+    pub fn names_of_sources(&self) -> impl Iterator<Item = &str> {
+        let loads = self.loads.iter().map(|load| load.name.as_str());
+        loads.chain(self.boundaries.iter().map(|held| held.name.as_str()))
     }
 
     /// Leaves one shot of a setup whose shots have passed [`check_shots`](Self::check_shots).

@@ -75,7 +75,7 @@ pub struct ExplicitSummary {
     pub first_step: u64,
     /// Δt, s.
     pub increment: f64,
-    /// Largest stable Δt, s.
+    /// Largest stable Δt that is known, s: that of the whole model where it was worked out, else that of the stiffest element, which is smaller.
     pub stable_increment: f64,
     /// Element that limits it; `null` where the model has none.
     pub worst_element: Option<WorstElement>,

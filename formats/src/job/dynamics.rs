@@ -4,7 +4,7 @@ use super::check::{each, exactly_one, named, unique};
 use super::{
     Amplitude, AmplitudeReference, Component, Components, JobError, List, Located, Tables, Variables, point, table,
 };
-use crate::dynamics::{BoundaryKind, OutputInterval};
+use crate::dynamics::{BoundaryKind, NodalQuantity, OutputInterval};
 use crate::words::{Choice, Word};
 
 /// The tables that all runs over time share.
@@ -20,11 +20,12 @@ pub struct Dynamics {
 
 table! { [place]
 /// `[[source]]`: a force or a prescribed motion. Where: one of `at`, `line`, `box`, `nset`, `side`, `all`. Which way: one of
-/// `direction`, `component`, `angle`. What: one of `force`, `displacement`, `velocity`, `acceleration`.
+/// `direction`, `component`, `angle`. What: one of `force`, `displacement`, `velocity`, `acceleration`; in a fluid one of
+/// `pressure`, `volume_acceleration`, which have no direction.
 ///
 /// A force is the total. Along a line it is shared in proportion to the length that belongs to each node. Over a set, box or
 /// side it is shared in proportion to the area of the surface that belongs to each node, or equally where the nodes are not
-/// part of the surface. A motion is given to every node. A motion that is not along an axis prescribes each component that
+/// part of the surface. So is a volume acceleration. A motion or a pressure is given to every node. A motion that is not along an axis prescribes each component that
 /// its direction has, so that the nodes do not move sideways. It wins over a boundary condition of the same component.
 pub struct Source {
     /// Name, for changes by name and in `pogo-info`; `SOURCE` and a number when absent.
@@ -43,6 +44,10 @@ pub struct Source {
     pub velocity: Option<f64>,
     /// m/s².
     pub acceleration: Option<f64>,
+    /// Pa, at nodes of a fluid.
+    pub pressure: Option<f64>,
+    /// Rate of the flow of volume into a fluid, in total, m³/s²: a point source of A m³/s² gives the pressure ρA/(4πr).
+    pub volume_acceleration: Option<f64>,
     /// Name of an amplitude, or one written here: `{ kind = "hann", frequency = 2e6, cycles = 5 }`; constant 1 when absent.
     pub amplitude: Option<AmplitudeReference>,
 }
@@ -57,10 +62,10 @@ pub struct Boundary {
     /// Components, `[1, 2]`, `"x"` or `"all"` (default).
     #[serde(default)]
     pub components: Components,
-    /// m, m/s or m/s²; 0 when absent.
+    /// m, m/s, m/s² or Pa; 0 when absent.
     #[serde(default)]
     pub value: f64,
-    /// `"displacement"` (default), `"velocity"` or `"acceleration"`.
+    /// `"displacement"` (default), `"velocity"` or `"acceleration"`; `"pressure"` at nodes of a fluid, without `components`.
     #[serde(rename = "type")]
     pub kind: Option<Word<BoundaryKind>>,
     /// Name of an amplitude, or one written here.
@@ -86,7 +91,7 @@ pub struct Monitor {
     pub name: Option<String>,
     /// Takes, instead of the nodes along `line`, the nodes nearest to this many points on it, its ends included.
     pub points: Option<usize>,
-    /// `"U"`, `"V"`, `"A"`, `"RF"` for all components, or `"U2"` and the like; `["U"]` when absent.
+    /// `"POR"` (pressure of a fluid), `"U"`, `"V"`, `"A"`, `"RF"` for all components, or `"U2"` and the like; `["U"]` when absent.
     #[serde(default)]
     pub variables: Variables,
     /// One trace instead of one a node: Σ weight × value. A number for all nodes or a list with one each; `variables` then
@@ -96,8 +101,12 @@ pub struct Monitor {
 }
 
 impl Choice for BoundaryKind {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("displacement", Self::Displacement), ("velocity", Self::Velocity), ("acceleration", Self::Acceleration)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("displacement", Self::Displacement),
+        ("velocity", Self::Velocity),
+        ("acceleration", Self::Acceleration),
+        ("pressure", Self::Pressure),
+    ];
 }
 
 /// What a source does: a total force (N) or a motion.
@@ -107,6 +116,10 @@ pub enum Action {
     Force(f64),
     /// m, m/s or m/s².
     Motion(BoundaryKind, f64),
+    /// Pa.
+    Pressure(f64),
+    /// m³/s².
+    Volume(f64),
 }
 
 impl Dynamics {
@@ -139,7 +152,14 @@ impl Dynamics {
             source.action()?;
             source.check_direction()
         })?;
-        each(&self.boundaries, |boundary| boundary.region().map(|_| ()))?;
+        each(&self.boundaries, |boundary| {
+            boundary.region()?;
+            let is_pressure = boundary.kind.is_some_and(|word| word.0 == BoundaryKind::Pressure);
+            match is_pressure && boundary.components != Components::All {
+                true => Err("a pressure has no `components`".to_owned()),
+                false => Ok(()),
+            }
+        })?;
         each(&self.initial_velocities, |velocity| velocity.region().map(|_| ()))?;
         each(&self.monitors, |monitor| {
             named(monitor.name.as_deref())?;
@@ -155,6 +175,19 @@ impl Dynamics {
         unique("amplitude", &self.amplitudes, |item| Some(&item.name))?;
         unique("source", &self.sources, |item| item.name.as_deref())?;
         unique("monitor", &self.monitors, |item| item.name.as_deref())
+    }
+}
+
+impl Dynamics {
+    /// Refuses what only fluids have, in jobs of physics without them.
+    pub(crate) fn check_no_fluid(&self) -> Result<(), JobError> {
+        const NONE: &str = "there are no fluids in this kind of physics";
+        let refuse = |is_fluid: bool| if is_fluid { Err(NONE.to_owned()) } else { Ok(()) };
+        each(&self.sources, |source| refuse(matches!(source.action()?, Action::Pressure(_) | Action::Volume(_))))?;
+        each(&self.boundaries, |held| refuse(held.kind.is_some_and(|word| word.0 == BoundaryKind::Pressure)))?;
+        each(&self.monitors, |monitor| {
+            refuse(monitor.variables.0.iter().any(|variable| variable.0 == NodalQuantity::Pressure))
+        })
     }
 }
 
@@ -177,11 +210,20 @@ impl Source {
             ("displacement", self.displacement.map(|value| Action::Motion(BoundaryKind::Displacement, value))),
             ("velocity", self.velocity.map(|value| Action::Motion(BoundaryKind::Velocity, value))),
             ("acceleration", self.acceleration.map(|value| Action::Motion(BoundaryKind::Acceleration, value))),
+            ("pressure", self.pressure.map(Action::Pressure)),
+            ("volume_acceleration", self.volume_acceleration.map(Action::Volume)),
         ])
     }
 
-    /// Exactly one of the keys that give a direction.
+    /// Exactly one of the keys that give a direction; none for a source in a fluid.
     pub(crate) fn check_direction(&self) -> Result<(), String> {
+        if let Action::Pressure(_) | Action::Volume(_) = self.action()? {
+            let has_direction = self.direction.is_some() || self.component.is_some() || self.angle.is_some();
+            return match has_direction {
+                true => Err("`pressure` and `volume_acceleration` have no direction".to_owned()),
+                false => Ok(()),
+            };
+        }
         exactly_one([
             ("direction", self.direction.as_ref().map(|_| ())),
             ("component", self.component.map(|_| ())),

@@ -7,8 +7,9 @@ use serde::Deserialize;
 use super::Located;
 use crate::read::image::{
     AxisOrder, Downsampling, GridError, ImageError, ImageOptions, LengthUnit, MaterialLaw, RawImage, Report, Spacing,
-    VoxelGrid, voxel_grid,
+    VoxelGrid, memory_of, voxel_grid,
 };
+use crate::system::memory::Need;
 use crate::words::{Choice, Word};
 
 /// `[image]`. Steps are done in this order: read, `crop`, `resample` or `downsample`, the material law, `keep`,
@@ -104,6 +105,14 @@ impl Image {
 }
 
 impl Located<Image> {
+    /// Estimate of the memory that [`voxel_grid`](Self::voxel_grid) and the bricks of its model need; see [`memory_of`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn memory_of(&self, stack: &Path, law: &Located<MaterialLaw>) -> Result<Need, GridError> {
+        memory_of(stack, &self.value.options(), &law.value)
+    }
+
     /// Reads a stack as this table and a material law say; see [`voxel_grid`].
     ///
     /// # Errors

@@ -25,7 +25,7 @@ pub use amplitude::{Amplitude, AmplitudeKind, AmplitudeReference};
 pub(crate) use dynamics::load;
 pub use dynamics::{Action, Boundary, Dynamics, InitialVelocity, Monitor, Source};
 pub use image::{Image, Keep};
-pub use physics::physics;
+pub use physics::{physics, table_names};
 pub use region::{Region, point};
 pub(crate) use region::{interval, table};
 pub(crate) use text::rows_of_numbers;

@@ -12,3 +12,11 @@ use super::{JobError, JobText, Located};
 pub fn physics(paths: &[impl AsRef<Path>]) -> Result<Option<Located<toml::Value>>, JobError> {
     JobText::read(paths)?.tables()?.get("physics")
 }
+
+/// Names of all tables and keys on the first level of these files.
+///
+/// # Errors
+/// As [`physics`].
+pub fn table_names(paths: &[impl AsRef<Path>]) -> Result<Vec<String>, JobError> {
+    Ok(JobText::read(paths)?.tables()?.names())
+}

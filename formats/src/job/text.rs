@@ -183,6 +183,11 @@ impl Tables<'_> {
         }
     }
 
+    /// Keys and headings, in any order.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.root.iter().map(|(key, _)| key.get_ref().to_string()).collect()
+    }
+
     /// Line 1 of the first file, where what is missing is missed.
     pub fn start(&self) -> Place {
         self.text.place(0)

@@ -173,7 +173,7 @@ visit!(Variable, "a variable such as \"U\" or \"RF2\"", {
         match NodalQuantity::named(&text.to_ascii_uppercase()) {
             Some((quantity, component)) => Ok(Variable(quantity, component)),
             None => Err(E::custom(format!(
-                "variable \"{text}\" does not exist: write U, V, A or RF, with a component 1, 2, 3 or without"
+                "variable \"{text}\" does not exist: write U, V, A or RF, with a component 1, 2, 3 or without, or POR"
             ))),
         }
     }

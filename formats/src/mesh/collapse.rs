@@ -8,7 +8,7 @@ impl ElementKind {
     ///
     /// Stiffness and row-sum masses are those of the element as it is written, since shape functions of corners that coincide add
     /// up to those of the simpler element: exactly, but for tapered and twisted wedges, where the two rules of quadrature
-    /// differ. Of the one-point kinds only triangles and tetrahedra are given, which have no hourglass modes: a one-point
+    /// differ. A solid wedge is one of full integration, as the hexahedron is. Of the one-point kinds only triangles and tetrahedra are given, which have no hourglass modes: a one-point
     /// hexahedron that is a wedge keeps some.
     pub fn collapsed(self, nodes: &[u32]) -> Option<(Self, Vec<u32>)> {
         let mut distinct: Vec<u32> = nodes.to_vec();
@@ -18,7 +18,11 @@ impl ElementKind {
             return None;
         }
         if self.dimension() == 2 {
-            let kind = if self.is_plane_stress() { Self::Cps3 } else { Self::Cpe3 };
+            let kind = match (self.is_acoustic(), self.is_plane_stress()) {
+                (true, _) => Self::Ac2d3,
+                (_, true) => Self::Cps3,
+                _ => Self::Cpe3,
+            };
             return polygon(nodes.iter().copied()).filter(|p| p.len() == 3).map(|triangle| (kind, triangle));
         }
         let mut polygons = Vec::new();
@@ -31,13 +35,15 @@ impl ElementKind {
         let (triangles, quadrilaterals): (Vec<_>, Vec<_>) = polygons.into_iter().partition(|p| p.len() == 3);
         // Faces run so that their normals point inwards.
         let base = triangles.first()?;
+        let (tetrahedron, wedge) =
+            if self.is_acoustic() { (Self::Ac3d4, Self::Ac3d6) } else { (Self::C3d4, Self::C3d6f) };
         match (distinct.len(), triangles.len(), quadrilaterals.len()) {
             (4, 4, 0) => {
                 let others = distinct.iter().filter(|node| triangles.iter().any(|t| !t.contains(node)));
                 let apex = distinct.iter().find(|node| !base.contains(node))?;
-                (others.count() == 4).then(|| (Self::C3d4, [base.as_slice(), &[*apex]].concat()))
+                (others.count() == 4).then(|| (tetrahedron, [base.as_slice(), &[*apex]].concat()))
             }
-            (6, 2, 3) if self.law() == ElementLaw::Hexahedron => {
+            (6, 2, 3) if matches!(self.law(), ElementLaw::Hexahedron | ElementLaw::AcousticHexahedron) => {
                 let top = |node: &u32| {
                     quadrilaterals
                         .iter()
@@ -45,7 +51,7 @@ impl ElementKind {
                 };
                 let above: Vec<u32> = base.iter().map(top).collect::<Option<_>>()?;
                 let apart = base.iter().all(|node| !triangles[1].contains(node));
-                apart.then(|| (Self::C3d6, [base.as_slice(), &above].concat()))
+                apart.then(|| (wedge, [base.as_slice(), &above].concat()))
             }
             _ => None,
         }

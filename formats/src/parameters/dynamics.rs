@@ -71,6 +71,7 @@ impl<'a> Table<'a> {
                 BoundaryKind::Displacement => ("m", "prescribed displacement at signal 1"),
                 BoundaryKind::Velocity => ("m/s", "prescribed velocity at signal 1"),
                 BoundaryKind::Acceleration => ("m/s²", "prescribed acceleration at signal 1"),
+                BoundaryKind::Pressure => ("Pa", "prescribed pressure at signal 1"),
             };
             self.number("value", &mut boundary.value, Range::Any, unit, help);
             self.amplitude(&mut boundary.amplitude, amplitudes);

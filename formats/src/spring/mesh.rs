@@ -112,6 +112,14 @@ impl SpringMeshView<'_> {
         self.volume[if self.volume.len() == 1 { 0 } else { particle }]
     }
 
+    /// Each spring once, from its lower particle: both particles and the group.
+    pub fn each_spring(&self) -> impl Iterator<Item = (u32, u32, u32)> {
+        (0..self.n_particles()).flat_map(move |particle| {
+            let springs = self.springs(particle).filter(move |spring| spring.other as usize > particle);
+            springs.map(move |spring| (particle as u32, spring.other, spring.group))
+        })
+    }
+
     /// Springs at a particle, in the order in which their forces are summed.
     pub fn springs(&self, particle: usize) -> impl Iterator<Item = SpringEnd> {
         let lists = self.lists;

@@ -12,6 +12,7 @@ mod lattice;
 mod mesh;
 pub mod parameters;
 pub mod picture;
+pub mod report;
 pub mod results;
 mod setup;
 

@@ -9,7 +9,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use crate::exit_code;
 use crate::write::remove_unfinished;
@@ -26,7 +26,8 @@ pub struct Limit {
 impl Limit {
     /// What the user allows, the machine has, its container leaves (cgroup), or `ulimit` does: the least of these.
     pub fn new(asked: Option<u64>) -> Self {
-        let asked = asked.map(|bytes| Self { bytes, source: "that --memory allows" });
+        let held = Some(HELD.load(Ordering::Relaxed)).filter(|bytes| *bytes > 0);
+        let asked = asked.or(held).map(|bytes| Self { bytes, source: "that --memory allows" });
         let machine = Some(Self { bytes: machine(), source: "that this machine has" });
         let container = container().map(|bytes| Self { bytes, source: "that the container or job (cgroup) may use" });
         let limits = [asked, machine, container, address_space()];
@@ -257,9 +258,26 @@ extern "C" fn on_abort(signal: c_int) {
     }
 }
 
+/// The process is here for one command.
+static OWN_PROCESS: AtomicBool = AtomicBool::new(false);
+
+/// Says that this process is here for one command alone, whose needs decide on its heap and its limits. Before that, and in
+/// a program that does other things, too, both stay as they are.
+pub fn own_process() {
+    OWN_PROCESS.store(true, Ordering::Relaxed);
+}
+
+/// Whether this process is here for one command alone.
+pub fn is_own_process() -> bool {
+    OWN_PROCESS.load(Ordering::Relaxed)
+}
+
 /// Lets threads that start from now on have no heaps of their own: what one has freed another can use. Does nothing where the
-/// C library is not glibc.
+/// C library is not glibc, and where the process is not [the command's own](own_process).
 pub fn share_one_heap() {
+    if !is_own_process() {
+        return;
+    }
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: of glibc; it may be called at any time.
     unsafe {
@@ -275,8 +293,16 @@ pub fn share_one_heap_if_limited() {
     }
 }
 
-/// Lets this process allocate no more than so many bytes from now on, whatever was estimated.
+/// What [`hold`] allows, bytes; 0 for all there is.
+static HELD: AtomicU64 = AtomicU64::new(0);
+
+/// Lets this process allocate no more than so many bytes from now on, whatever was estimated; every later [`Limit`] knows it.
+/// Does nothing where the process is not [the command's own](own_process): the limit would stay.
 pub fn hold(bytes: u64) {
+    if !is_own_process() {
+        return;
+    }
+    HELD.store(bytes, Ordering::Relaxed);
     let used = kilobytes("/proc/self/status", "VmData").unwrap_or(0).saturating_mul(1024);
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: both calls take one structure.

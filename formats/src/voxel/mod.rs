@@ -15,6 +15,7 @@ mod morton;
 mod offset;
 pub mod parameters;
 mod region;
+pub mod report;
 pub mod setup;
 pub mod slice;
 pub mod summary;

@@ -1,7 +1,7 @@
 //! Checkpoints: the state of a run, from which it continues bit for bit.
 //!
 //! Layout, little-endian: magic `POGOCKPT`, version u32, length of the file u64, step u64, external work f64, damped energy
-//! f64, fingerprint u64; then, each with its length as u64 in front: the block file's hash, the precision, u, Δu, payload;
+//! f64, fingerprint u64, time increment f64; then, each with its length as u64 in front: the block file's hash, the precision, u, Δu, payload;
 //! then XXH3-64 of all bytes before it.
 
 use std::borrow::Cow;
@@ -15,11 +15,11 @@ use super::{OutputError, write_atomically};
 use crate::system::inputs;
 
 const MAGIC: [u8; 8] = *b"POGOCKPT";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Magic, version and length.
 const PREFIX: usize = 20;
-/// Magic to fingerprint, five lengths and the checksum.
-const SMALLEST: usize = PREFIX + 4 * 8 + 5 * 8 + 8;
+/// Magic to time increment, five lengths and the checksum.
+const SMALLEST: usize = PREFIX + 5 * 8 + 5 * 8 + 8;
 
 /// Everything that a run needs to continue.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -30,6 +30,8 @@ pub struct Checkpoint<'a> {
     pub precision: Cow<'a, str>,
     /// Hash of the settings that must not change: overrides, increment, lumping.
     pub fingerprint: u64,
+    /// Δt, s.
+    pub time_increment: f64,
     /// n.
     pub step: u64,
     /// Work done by forces and moving supports so far, J.
@@ -92,6 +94,7 @@ pub fn write(path: &Path, checkpoint: &Checkpoint<'_>) -> Result<(), OutputError
         file.put(&checkpoint.external_work.to_le_bytes())?;
         file.put(&checkpoint.damped_energy.to_le_bytes())?;
         file.put(&checkpoint.fingerprint.to_le_bytes())?;
+        file.put(&checkpoint.time_increment.to_le_bytes())?;
         file.put_section(checkpoint.block_hash.as_bytes())?;
         file.put_section(checkpoint.precision.as_bytes())?;
         file.put_numbers(&checkpoint.displacement)?;
@@ -100,6 +103,15 @@ pub fn write(path: &Path, checkpoint: &Checkpoint<'_>) -> Result<(), OutputError
         let hash = file.hash.digest();
         out.write_all(&hash.to_le_bytes())
     })
+}
+
+/// The increment of a checkpoint, s, without the rest of it; none of what is no checkpoint of this version.
+pub fn time_increment(path: &Path) -> Option<f64> {
+    let mut start = [0; PREFIX + 5 * 8];
+    inputs::open_regular(path).ok()?.read_exact(&mut start).ok()?;
+    let is_known = start[..8] == MAGIC && start[8..12] == VERSION.to_le_bytes();
+    let (_, last) = start.split_last_chunk::<8>()?;
+    is_known.then(|| f64::from_le_bytes(*last))
 }
 
 /// Reads a checkpoint. That it belongs to this block file, precision and settings is for the caller to compare.
@@ -150,6 +162,7 @@ fn parse(mut rest: &[u8]) -> Option<Checkpoint<'static>> {
     let external_work = f64::from_le_bytes(take(&mut rest)?);
     let damped_energy = f64::from_le_bytes(take(&mut rest)?);
     let fingerprint = u64::from_le_bytes(take(&mut rest)?);
+    let time_increment = f64::from_le_bytes(take(&mut rest)?);
     let block_hash = String::from_utf8(section(&mut rest)?.to_vec()).ok()?;
     let precision = String::from_utf8(section(&mut rest)?.to_vec()).ok()?;
     let displacement = numbers(section(&mut rest)?)?;
@@ -159,6 +172,7 @@ fn parse(mut rest: &[u8]) -> Option<Checkpoint<'static>> {
         block_hash: block_hash.into(),
         precision: precision.into(),
         fingerprint,
+        time_increment,
         step,
         external_work,
         damped_energy,

@@ -6,6 +6,7 @@
 //! | file | what | module |
 //! |---|---|---|
 //! | `traces.csv`, `traces-<n>.csv`, `traces.npz` | nodal quantities over time | [`traces`] |
+//! | (how `traces.npz` is read back) | | [`trace_archive`] |
 //! | `traces.mat` | the same for MATLAB | [`matlab`] |
 //! | `fields.pvd`, `fields/<step>.vtu`, or `fields.vtkhdf` | snapshots for ParaView | [`fields`] |
 //! | `arrival.vtu` or `.vtkhdf` | arrays of numbers on triangles or tetrahedra | [`simplices`] |
@@ -13,6 +14,7 @@
 //! | (how these are written) | | [`vtu`], [`vtkhdf`] (on `hdf5`), of a [`grid`] |
 //! | `*.pogo-hist`, `*.pogo-field` | traces and fields for P. Huthwaite's Pogo and its MATLAB tools | [`pogo`] |
 //! | `*.svg`, `*.png` | pictures | [`plot`], on a [`raster`] canvas |
+//! | `report.html` | all of it to look at in a browser | [`report`] |
 //! | `summary.json` | the run, for scripts | [`summary`] |
 //! | checkpoint | the state, to continue from | [`checkpoint`] |
 
@@ -28,9 +30,11 @@ pub mod npy;
 pub mod plot;
 pub mod pogo;
 pub mod raster;
+pub mod report;
 pub mod shots;
 pub mod simplices;
 pub mod summary;
+pub mod trace_archive;
 pub mod traces;
 mod unfinished;
 pub mod vtkhdf;

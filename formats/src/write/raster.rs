@@ -21,11 +21,11 @@ pub const INK: Colour = [34, 34, 34];
 /// Height of a line of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextSize {
-    /// 16 pixels.
-    Small,
     /// 20 pixels.
-    Medium,
+    Small,
     /// 24 pixels.
+    Medium,
+    /// 32 pixels.
     Large,
 }
 
@@ -42,9 +42,9 @@ impl TextSize {
 
     const fn raster(self) -> RasterHeight {
         match self {
-            Self::Small => RasterHeight::Size16,
-            Self::Medium => RasterHeight::Size20,
-            Self::Large => RasterHeight::Size24,
+            Self::Small => RasterHeight::Size20,
+            Self::Medium => RasterHeight::Size24,
+            Self::Large => RasterHeight::Size32,
         }
     }
 }
@@ -58,15 +58,13 @@ pub enum Align {
     Right,
 }
 
-/// An RGB picture, with a depth for each pixel once something was drawn in 3D.
+/// An RGB picture.
 #[derive(Debug, Clone)]
 pub struct Canvas {
     width: usize,
     height: usize,
     /// Row-major, top row first.
     pixels: Vec<Colour>,
-    /// Largest depth drawn so far; empty until needed.
-    depth: Vec<f32>,
 }
 
 impl Canvas {
@@ -76,7 +74,7 @@ impl Canvas {
     /// A canvas of one colour; sides are brought into 1 ..= [`LARGEST_SIDE`](Self::LARGEST_SIDE).
     pub fn new(width: usize, height: usize, background: Colour) -> Self {
         let (width, height) = (width.clamp(1, Self::LARGEST_SIDE), height.clamp(1, Self::LARGEST_SIDE));
-        Self { width, height, pixels: vec![background; width * height], depth: Vec::new() }
+        Self { width, height, pixels: vec![background; width * height] }
     }
 
     /// Pixels across.
@@ -89,13 +87,23 @@ impl Canvas {
         self.height
     }
 
+    /// Colours of all pixels, row by row from the top.
+    pub fn pixels(&self) -> &[Colour] {
+        &self.pixels
+    }
+
+    /// Colours of all pixels, to be changed.
+    pub fn pixels_mut(&mut self) -> &mut [Colour] {
+        &mut self.pixels
+    }
+
     /// Colour of a pixel; none outside.
     pub fn pixel(&self, x: usize, y: usize) -> Option<Colour> {
         if x < self.width { self.pixels.get(y * self.width + x).copied() } else { None }
     }
 
-    /// Mixes a colour into a pixel: `opacity` 1 replaces it.
-    fn blend(&mut self, x: i64, y: i64, colour: Colour, opacity: f64) {
+    /// Mixes a colour into a pixel: `opacity` 1 replaces it. Nothing outside.
+    pub fn blend(&mut self, x: i64, y: i64, colour: Colour, opacity: f64) {
         if x < 0 || y < 0 || x >= self.width as i64 || y >= self.height as i64 {
             return;
         }
@@ -111,52 +119,6 @@ impl Canvas {
         for row in y..y.saturating_add(height).min(self.height) {
             for pixel in &mut self.pixels[row * self.width + x.min(right)..row * self.width + right] {
                 *pixel = colour;
-            }
-        }
-    }
-
-    /// Fills the pixels whose centres lie in a triangle of any orientation; `colour` gets the barycentric coordinates.
-    /// Corners that are not finite draw nothing.
-    pub fn triangle(&mut self, corners: [[f64; 2]; 3], colour: impl Fn([f64; 3]) -> Colour) {
-        self.scan(corners, |canvas, pixel, weights| canvas.pixels[pixel] = colour(weights));
-    }
-
-    /// As [`triangle`](Self::triangle), hidden by what is nearer: corners are (x, y, depth), larger depths in front.
-    pub fn triangle_3d(&mut self, corners: [[f64; 3]; 3], colour: impl Fn([f64; 3]) -> Colour) {
-        if self.depth.is_empty() {
-            self.depth = vec![f32::NEG_INFINITY; self.pixels.len()];
-        }
-        let flat = corners.map(|[x, y, _]| [x, y]);
-        self.scan(flat, |canvas, pixel, weights| {
-            let depth: f64 = weights.iter().zip(corners).map(|(weight, corner)| weight * corner[2]).sum();
-            if depth as f32 >= canvas.depth[pixel] {
-                canvas.depth[pixel] = depth as f32;
-                canvas.pixels[pixel] = colour(weights);
-            }
-        });
-    }
-
-    fn scan(&mut self, corners: [[f64; 2]; 3], mut paint: impl FnMut(&mut Self, usize, [f64; 3])) {
-        let [a, b, c] = corners;
-        let area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
-        if area == 0.0 || !area.is_finite() {
-            return;
-        }
-        let low = |axis: usize| a[axis].min(b[axis]).min(c[axis]);
-        let high = |axis: usize| a[axis].max(b[axis]).max(c[axis]);
-        let columns = range(low(0), high(0), self.width);
-        let rows = range(low(1), high(1), self.height);
-        for row in rows {
-            let y = row as f64 + 0.5;
-            for column in columns.clone() {
-                let x = column as f64 + 0.5;
-                let wb = ((x - a[0]) * (c[1] - a[1]) - (y - a[1]) * (c[0] - a[0])) / area;
-                let wc = ((b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0])) / area;
-                let wa = 1.0 - wb - wc;
-                // A hair of tolerance, so that no pixel between two triangles is left out by rounding.
-                if wa >= -1e-9 && wb >= -1e-9 && wc >= -1e-9 {
-                    paint(self, row * self.width + column, [wa, wb, wc]);
-                }
             }
         }
     }
@@ -252,6 +214,32 @@ impl Canvas {
             writer.finish()?;
             Ok(())
         })
+    }
+}
+
+/// Calls `paint` for each pixel of `width` × `height` whose centre lies in a triangle of any orientation, with the place of the
+/// pixel, row by row from the top, and its barycentric coordinates. Corners that are not finite give nothing.
+pub fn fill(corners: [[f64; 2]; 3], width: usize, height: usize, mut paint: impl FnMut(usize, [f64; 3])) {
+    let [a, b, c] = corners;
+    let area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+    if area == 0.0 || !area.is_finite() {
+        return;
+    }
+    let low = |axis: usize| a[axis].min(b[axis]).min(c[axis]);
+    let high = |axis: usize| a[axis].max(b[axis]).max(c[axis]);
+    let columns = range(low(0), high(0), width);
+    for row in range(low(1), high(1), height) {
+        let y = row as f64 + 0.5;
+        for column in columns.clone() {
+            let x = column as f64 + 0.5;
+            let wb = ((x - a[0]) * (c[1] - a[1]) - (y - a[1]) * (c[0] - a[0])) / area;
+            let wc = ((b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0])) / area;
+            let wa = 1.0 - wb - wc;
+            // A hair of tolerance, so that no pixel between two triangles is left out by rounding.
+            if wa >= -1e-9 && wb >= -1e-9 && wc >= -1e-9 {
+                paint(row * width + column, [wa, wb, wc]);
+            }
+        }
     }
 }
 

@@ -34,6 +34,13 @@ impl Status {
             Self::NotConverged => "not-converged",
         }
     }
+
+    /// The status that a word in `summary.json` means.
+    pub fn named(word: &str) -> Option<Self> {
+        [Self::Completed, Self::Interrupted, Self::Diverged, Self::NotConverged]
+            .into_iter()
+            .find(|status| status.name() == word)
+    }
 }
 
 /// The block file of a run.

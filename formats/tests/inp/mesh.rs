@@ -346,7 +346,7 @@ fn elements_with_repeated_nodes_are_the_simpler_ones() {
     let requests = "*Elset, elset=LAST\n3, 4, 2\n*Dload\n2, P3, 5\n3, P1, 6\nLAST, P2, 7\n3, P5, 8\n*Output, history\n\
                     *Element output, elset=LAST\nMISES\n";
     let deck = deck(&with(&text, requests));
-    let note = "nodes are repeated: 1 C3D8 element is a C3D6 (element 2), 1 C3D8 element is a C3D4 (element 3); \
+    let note = "nodes are repeated: 1 C3D8 element is a C3D6F (element 2), 1 C3D8 element is a C3D4 (element 3); \
                 stiffness and lumped mass are those of that kind";
     assert!(deck.notes.iter().any(|n| n.text == note), "{:?}", deck.notes);
     assert!(deck.notes.iter().any(|n| n.text.contains("face 5 has vanished")), "{:?}", deck.notes);
@@ -356,7 +356,7 @@ fn elements_with_repeated_nodes_are_the_simpler_ones() {
     let groups: Vec<_> =
         model.mesh.groups.iter().map(|g| (g.kind, g.labels.as_slice(), g.connectivity.len())).collect();
     let expected: [(_, &[u32], _); 3] =
-        [(ElementKind::C3d8, &[1, 4], 16), (ElementKind::C3d6, &[2], 6), (ElementKind::C3d4, &[3], 4)];
+        [(ElementKind::C3d8, &[1, 4], 16), (ElementKind::C3d6f, &[2], 6), (ElementKind::C3d4, &[3], 4)];
     assert_eq!(groups, expected);
     assert_eq!(model.mesh.groups[1].connectivity, [1, 8, 2, 5, 9, 6]);
     assert_eq!(model.mesh.groups[2].connectivity, [8, 10, 2, 9]);

@@ -36,8 +36,13 @@ fn element_types_that_are_not_computed_are_refused_where_a_section_wants_them() 
         error.contains("deck.inp:20: error: element types that are not computed: S4R (1 element, line 20), T3D2"),
         "{error}"
     );
-    let infinite = refusal(&with(SQUARE, &other.replace("S4R", "CINPE4")));
-    assert!(infinite.contains("an [[absorbing]] layer of a job takes waves away"), "{infinite}");
+    let infinite = refusal(&with(SQUARE, &other.replace("S4R", "CINPE5R")));
+    assert!(
+        infinite.contains(
+            "infinite elements are CINPE4, CINPS4 and CIN3D8; an [[absorbing]] table of a job takes waves away"
+        ),
+        "{infinite}"
+    );
     assert!(!error.contains("absorbing"), "{error}");
     let deck = try_read(&with(SQUARE, other), &["S4R"]).unwrap_or_else(|e| panic!("{e}"));
     let (model, notes) = deck.finish().unwrap();
@@ -227,7 +232,7 @@ fn every_flag_that_a_message_proposes_leads_on() {
             "--ignore \"COHESIVE SECTION\"",
             "COHESIVE SECTION",
         ),
-        ("*Material, name=C\n*Damping, beta=1e-9\n", "--ignore DAMPING", "DAMPING"),
+        ("*Material, name=C\n*Damping, structural=0.1\n", "--ignore DAMPING", "DAMPING"),
     ];
     for (card, flag, name) in cases {
         let text = format!("{SQUARE}{card}");

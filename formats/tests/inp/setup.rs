@@ -218,9 +218,12 @@ fn elasticity_of_every_type() {
     assert!(refusal(&SQUARE.replace("0.3\n", "0.5\n")).contains("ν = 0.5"));
     let damped = SQUARE.replace("*Elastic\n", "*Damping, alpha=1.D4\n*Elastic\n");
     assert_eq!(model(&damped).setup.materials[0].damping_alpha, 1e4);
+    let damped = model(&SQUARE.replace("*Elastic\n", "*Damping, beta=2.E-9, alpha=3\n*Elastic\n"));
+    let material = &damped.setup.materials[0];
+    assert_eq!([material.damping_alpha, material.damping_beta], [3., 2e-9]);
     assert!(
-        refusal(&SQUARE.replace("*Elastic\n", "*Damping, beta=1\n*Elastic\n"))
-            .contains("deck.inp:18: error: *DAMPING, BETA=1")
+        refusal(&SQUARE.replace("*Elastic\n", "*Damping, beta=-1\n*Elastic\n"))
+            .contains("deck.inp:18: error: *DAMPING, BETA=-1 feeds energy in")
     );
 }
 

@@ -137,10 +137,14 @@ pub fn steel<'a>(mesh: MeshView<'a>, blocks: BlocksView<'a>) -> Result<(Problem<
         stiffness_factor: Vec::new(),
         lumped_mass,
         damping_rate: Vec::new(),
+        dashpots: Vec::new(),
+        damping_beta: Vec::new(),
         time_increment: 0.8 * stable.increment,
         forces: vec![NodalForce { dof: (n / 2 * d) as u64, signal: 0, value: 1.0 }],
         constraints: Vec::new(),
         monitors: Vec::new(),
+        copied: Default::default(),
+        wet: Vec::new(),
     };
     Ok((problem, state))
 }

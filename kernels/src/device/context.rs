@@ -17,6 +17,8 @@ pub(crate) struct Gpu {
     /// Bytes of shared memory that one thread block may have.
     pub shared_limit: u32,
     pub multiprocessors: u32,
+    /// Compute capability: the numbers before and after the dot.
+    pub capability: (i32, i32),
     /// Whether the driver can map memory of several devices into one range of addresses.
     pub maps_memory: bool,
     context: driver::Context,
@@ -55,6 +57,7 @@ impl Gpu {
             ordinal,
             shared_limit: read(attribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)? as u32,
             multiprocessors: read(attribute::MULTIPROCESSOR_COUNT)? as u32,
+            capability: (major, minor),
             maps_memory: read(attribute::VIRTUAL_MEMORY_MANAGEMENT)? != 0,
             context: kept_context(ordinal, device)?,
         };

@@ -16,6 +16,8 @@ pub(crate) type Status = c_uint;
 pub(crate) const SUCCESS: Status = 0;
 pub(crate) const NO_DEVICE: Status = 100;
 pub(crate) const PEER_ACCESS_ENABLED: Status = 704;
+/// The driver cannot use an image of code: `CUDA_ERROR_INVALID_IMAGE`, `CUDA_ERROR_NO_BINARY_FOR_GPU`.
+pub(crate) const UNKNOWN_CODE: [Status; 2] = [200, 209];
 const NOT_SUPPORTED: Status = 801;
 
 /// `CUdevice`.

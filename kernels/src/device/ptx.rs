@@ -1,4 +1,5 @@
-//! The compiled kernels: PTX in `kernels/ptx`, compressed, which the driver compiles for the device that it finds.
+//! The compiled kernels in `kernels/ptx`, compressed: machine code for common devices, and PTX, which the driver compiles for
+//! others. Compiling takes the driver some seconds.
 
 use std::ffi::{CStr, CString};
 use std::io::Read as _;
@@ -21,11 +22,27 @@ pub struct Driver {
 /// The driver that the kernels need. A test compares it with the PTX that is stored.
 pub const DRIVER: Driver = Driver { cuda: 12040, linux: "550.54" };
 
+/// A module: its name in `kernels/ptx/modules.txt`, and what is stored of it, packed.
+struct Stored {
+    name: &'static str,
+    ptx: &'static [u8],
+    /// Machine code, by the compute capability that it was made for, ascending.
+    code: [((i32, i32), &'static [u8]); 4],
+}
+
 macro_rules! modules {
     ($($name:literal,)*) => {
-        /// Names and packed texts of the modules, as `kernels/ptx/modules.txt` lists them.
-        static MODULES: &[(&str, &[u8])] =
-            &[$(($name, include_bytes!(concat!("../../ptx/", $name, ".ptx.xz")))),*];
+        /// All modules of `kernels/ptx/modules.txt`.
+        static MODULES: &[Stored] = &[$(Stored {
+            name: $name,
+            ptx: include_bytes!(concat!("../../ptx/", $name, ".ptx.xz")),
+            code: [
+                ((8, 0), include_bytes!(concat!("../../ptx/", $name, ".sm_80.xz"))),
+                ((9, 0), include_bytes!(concat!("../../ptx/", $name, ".sm_90.xz"))),
+                ((10, 0), include_bytes!(concat!("../../ptx/", $name, ".sm_100.xz"))),
+                ((12, 0), include_bytes!(concat!("../../ptx/", $name, ".sm_120.xz"))),
+            ],
+        }),*];
     };
 }
 
@@ -48,20 +65,40 @@ pub fn use_ptx_from(folder: impl Into<PathBuf>) {
     let _ = FOLDER.set(folder.into());
 }
 
-/// Text of a module, with a 0 at its end.
-fn text(name: &str) -> Result<CString, DeviceError> {
-    let failed = |reason: String| DeviceError::Failed { what: "read the kernels", reason };
-    let text = if let Some(folder) = FOLDER.get() {
-        let path = folder.join(format!("{name}.ptx"));
-        std::fs::read(&path).map_err(|error| failed(format!("{}: {error}", path.display())))?
-    } else {
-        let packed = MODULES.iter().find(|(of, _)| *of == name);
-        let (_, packed) = packed.ok_or_else(|| failed(format!("there is no module `{name}`")))?;
-        let mut text = Vec::new();
-        XzReader::new(*packed, false).read_to_end(&mut text).map_err(|error| failed(error.to_string()))?;
-        text
-    };
-    CString::new(text).map_err(|error| failed(error.to_string()))
+fn failed(reason: impl ToString) -> DeviceError {
+    DeviceError::Failed { what: "read the kernels", reason: reason.to_string() }
+}
+
+impl Stored {
+    fn find(name: &str) -> Result<&'static Self, DeviceError> {
+        MODULES.iter().find(|module| module.name == name).ok_or_else(|| failed(format!("there is no module `{name}`")))
+    }
+
+    /// Text of the module, with a 0 at its end.
+    fn text(&self) -> Result<CString, DeviceError> {
+        let text = match FOLDER.get() {
+            Some(folder) => {
+                let path = folder.join(format!("{}.ptx", self.name));
+                std::fs::read(&path).map_err(|error| failed(format!("{}: {error}", path.display())))?
+            }
+            None => unpack(self.ptx)?,
+        };
+        CString::new(text).map_err(failed)
+    }
+
+    /// Machine code that runs on devices of a compute capability, if there is any: code for the same major number and no later
+    /// minor number.
+    fn code(&self, (major, minor): (i32, i32)) -> Option<&'static [u8]> {
+        let runs = |made_for: (i32, i32)| made_for.0 == major && made_for.1 <= minor;
+        let newest = self.code.iter().rev().find(|(made_for, _)| runs(*made_for));
+        newest.filter(|_| FOLDER.get().is_none()).map(|(_, packed)| *packed)
+    }
+}
+
+fn unpack(packed: &[u8]) -> Result<Vec<u8>, DeviceError> {
+    let mut bytes = Vec::new();
+    XzReader::new(packed, false).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
 }
 
 /// A loaded module. The driver takes tenths of a second to compile one, so a module that is dropped is kept for the next
@@ -86,8 +123,19 @@ impl Module {
             return Ok(idle.swap_remove(at));
         }
         drop(idle);
-        let name = MODULES.iter().find(|(of, _)| *of == name).map_or("", |(of, _)| of);
-        Self::compile(gpu, name, &text(name)?)
+        let stored = Stored::find(name)?;
+        if let Some(packed) = stored.code(gpu.capability) {
+            let mut handle = std::ptr::null_mut();
+            let code = unpack(packed)?;
+            // SAFETY: a context is current; the code is whole, as a test of its hash says.
+            let status = unsafe { driver::cuModuleLoadData(&mut handle, code.as_ptr().cast()) };
+            // A driver that does not know this code compiles the PTX.
+            if !driver::UNKNOWN_CODE.contains(&status) {
+                check("load the kernels", status)?;
+                return Ok(Self { ordinal: gpu.ordinal, name: stored.name, handle });
+            }
+        }
+        Self::compile(gpu, stored.name, &stored.text()?)
     }
 
     /// Has the driver compile PTX.
@@ -148,8 +196,8 @@ mod tests {
     #[test]
     fn the_named_driver_loads_every_stored_module() {
         let mut newest = 0;
-        for (name, _) in MODULES {
-            let text = text(name).unwrap().into_string().unwrap();
+        for Stored { name, ptx, .. } in MODULES {
+            let text = String::from_utf8(unpack(ptx).unwrap()).unwrap();
             let version = text.lines().find_map(|line| line.strip_prefix(".version ")).unwrap();
             let (_, cuda, linux) = VERSIONS.iter().find(|(ptx, ..)| *ptx == version).unwrap();
             assert!(*cuda <= DRIVER.cuda, "{name} has PTX {version}, which needs CUDA {cuda}, driver {linux}");
@@ -166,11 +214,34 @@ mod tests {
             .lines()
             .filter_map(|line| line.split('#').next().unwrap_or("").split_whitespace().next());
         let mut listed: Vec<&str> = listed.collect();
-        let mut stored: Vec<&str> = MODULES.iter().map(|(name, _)| *name).collect();
+        let mut stored: Vec<&str> = MODULES.iter().map(|module| module.name).collect();
         listed.sort_unstable();
         stored.sort_unstable();
         assert_eq!(listed, stored);
-        assert!(text("nothing").is_err());
+        assert!(Stored::find("nothing").is_err());
+    }
+
+    /// Offsets of an ELF header (System V ABI): the machine is 190 for CUDA, and the lowest two bytes of the flags have the
+    /// compute capability in CUDA 12 (second lowest byte, or lowest, by the version of the ABI).
+    #[test]
+    fn machine_code_is_for_the_devices_that_it_is_given_to() {
+        for module in MODULES {
+            for (made_for, packed) in module.code {
+                let code = unpack(packed).unwrap();
+                assert_eq!((&code[..4], code[18]), (b"\x7fELF".as_slice(), 190), "{}", module.name);
+                let flags = u32::from_le_bytes(code[48..52].try_into().unwrap());
+                let capability = (10 * made_for.0 + made_for.1) as u32;
+                let found = [flags & 0xff, flags >> 8 & 0xff];
+                assert!(found.contains(&capability), "{} {made_for:?}: {flags:#x}", module.name);
+            }
+        }
+        let made_for = |capability| {
+            let code = MODULES[0].code(capability)?;
+            MODULES[0].code.iter().find(|(_, packed)| std::ptr::eq(*packed, code)).map(|(made_for, _)| *made_for)
+        };
+        let all = [(7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 3), (11, 0), (12, 1)];
+        let found = [None, Some((8, 0)), Some((8, 0)), Some((8, 0)), Some((9, 0)), Some((10, 0)), None, Some((12, 0))];
+        assert_eq!(all.map(made_for), found);
     }
 
     #[test]

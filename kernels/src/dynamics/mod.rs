@@ -46,6 +46,19 @@ pub struct SignalTable {
     pub values: Vec<f64>,
 }
 
+impl SignalTable {
+    /// The rows of step `k` of those that the table is for.
+    pub(crate) fn of_step(&self, k: usize) -> Self {
+        let rows = k * self.n_signals..(k + 2) * self.n_signals;
+        Self { n_signals: self.n_signals, values: self.values[rows].to_vec() }
+    }
+}
+
+/// That step, if it is among the recorded ones.
+pub(crate) fn recorded_in<'a>(record: &[u64], step: &'a [u64; 1]) -> &'a [u64] {
+    if record.binary_search(&step[0]).is_ok() { step } else { &[] }
+}
+
 /// The state at step n, in solver order. Of a stepper that has a [`Part`] of the model: that of its own nodes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct State {
@@ -57,7 +70,8 @@ pub struct State {
     pub increment: Vec<f64>,
     /// Work done by forces and moving supports so far, J.
     pub external_work: f64,
-    /// Energy taken by damping so far, J.
+    /// Energy taken by damping so far, J. Of elements with damping in proportion to the stiffness: what internal forces have
+    /// taken, with the strain energy at the start.
     pub damped_energy: f64,
 }
 

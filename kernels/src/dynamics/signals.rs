@@ -20,6 +20,9 @@ pub enum Signal {
         /// Velocity at t = 0 in units of the prescribed value, s.
         initial_velocity: f64,
     },
+    /// Δt (a(0)/2 + Σ_{k=1}^{n} a(t_k)): the integral of a to t_n + Δt/2. What is prescribed by it has the increment Δt a(t_n)
+    /// from step n − 1 to step n.
+    Sum(Option<u32>),
 }
 
 /// Columns of the signal table, each once, and their running integrals.
@@ -81,7 +84,11 @@ impl<'a> Signals<'a> {
         self.step = 0;
         for column in 0..self.columns.len() {
             let before_start = self.increment_before_start(column);
-            self.integrals[column] = [0.0, before_start];
+            let start = match self.columns[column] {
+                Signal::Sum(_) => 0.5 * before_start,
+                _ => 0.0,
+            };
+            self.integrals[column] = [start, before_start];
         }
     }
 
@@ -91,6 +98,7 @@ impl<'a> Signals<'a> {
         match self.columns[column] {
             Signal::Value(amplitude) => self.amplitude(amplitude, 0.0) - self.amplitude(amplitude, -dt),
             Signal::Velocity(amplitude) => dt * self.amplitude(amplitude, -0.5 * dt),
+            Signal::Sum(amplitude) => dt * self.amplitude(amplitude, 0.0),
             Signal::Acceleration { amplitude, initial_velocity } => {
                 dt * initial_velocity - 0.5 * dt * dt * self.amplitude(amplitude, 0.0)
             }
@@ -105,6 +113,7 @@ impl<'a> Signals<'a> {
             let du = match self.columns[column] {
                 Signal::Value(_) => continue,
                 Signal::Velocity(amplitude) => dt * self.amplitude(amplitude, time + 0.5 * dt),
+                Signal::Sum(amplitude) => dt * self.amplitude(amplitude, time + dt),
                 Signal::Acceleration { amplitude, .. } => du + dt * dt * self.amplitude(amplitude, time),
             };
             self.integrals[column] = [u + du, du];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pogo_formats::domains::SubDomainsView;
 
-use super::{Part, PartStepper, SignalTable, update_halo};
+use super::{Part, PartStepper, SignalTable, recorded_in, update_halo};
 use crate::device::DeviceError;
 use crate::exchange::Exchange;
 use crate::ranks::{Ranks, Reader, Writer};
@@ -88,16 +88,12 @@ impl<S: PartStepper> RankPart<S> {
     /// # Errors
     /// The device is lost. All messages have been sent all the same, as other ranks wait for them.
     pub fn advance(&mut self, order: &Advance, mut after: impl FnMut(&S)) -> Result<Vec<f64>, DeviceError> {
-        let SignalTable { n_signals, values } = &order.signals;
         let mut recording = Vec::<f64>::new();
-        let mut table = SignalTable { n_signals: *n_signals, values: Vec::new() };
         let mut outcome = Ok(());
         for k in 0..order.n_steps {
             update_halo(&self.exchange, self.rank, &mut self.stepper);
-            table.values.clear();
-            table.values.extend_from_slice(&values[k * n_signals..(k + 2) * n_signals]);
-            let step = [self.stepper.step()];
-            let record = if order.record.binary_search(&step[0]).is_ok() { &step[..] } else { &[] };
+            let (table, step) = (order.signals.of_step(k), [self.stepper.step()]);
+            let record = recorded_in(&order.record, &step);
             let mut row = Vec::new();
             outcome = outcome.and_then(|()| self.stepper.advance(1, &table, record, &mut row));
             recording.extend(self.monitors.select(&row));

@@ -7,10 +7,20 @@
 //! u_{n+1}  = u_n + Δu_{n+1}
 //! ```
 //!
+//! Materials with stiffness-proportional damping, C = βK, feel it with the velocity of the increment before,
+//!
+//! ```text
+//! f_int = Σ_m K_m (u_n + β_m/Δt Δu_n)
+//! ```
+//!
+//! so that a step computes each element once and solves nothing. This is stable while 4M − 2Δt C − Δt² K is positive
+//! definite ([`elements::damped_stable_increment`]).
+//!
 //! Stepping the pair (u, Δu) rather than (u_n, u_{n−1}) keeps single precision to about 1e-6. The internal force
 //! f_int = K u is recomputed from node positions every step; K is never stored.
 
 mod cpu;
+mod dashpot;
 pub mod elements;
 mod gpu;
 mod groups;
@@ -25,10 +35,11 @@ mod tests;
 use crate::device::DeviceError;
 use crate::dynamics::{State, Stepper};
 pub use cpu::{CpuOptions, CpuStepper};
+pub use dashpot::{Dashpot, DashpotStep};
 use gpu::GpuMember;
 pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, KernelReport, MOST_DEVICES, gpu_modules};
 pub use make::{cpu_stepper, gpu_stepper};
-pub use problem::{Problem, StepperError};
+pub use problem::{Problem, StepperError, WetPair};
 pub use team::{ElementPart, PartMember, TeamStepper};
 
 /// What the energy balance needs of a state, without the state.
@@ -40,7 +51,8 @@ pub struct EnergySums {
     pub strain: f64,
     /// As [`State::external_work`](crate::dynamics::State::external_work).
     pub external_work: f64,
-    /// As [`State::damped_energy`](crate::dynamics::State::damped_energy).
+    /// As [`State::damped_energy`](crate::dynamics::State::damped_energy); with damping in proportion to the stiffness, the
+    /// strain energy is in it.
     pub damped_energy: f64,
 }
 
@@ -54,6 +66,18 @@ pub trait ElementStepper: Stepper<State = State> {
     /// # Panics
     /// If the displacement has the wrong length.
     fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError>;
+
+    /// Σ_m K_m (u + β_m/Δt Δu), N, for any displacement and increment: with damping in proportion to the stiffness, what a
+    /// step feels. Without it, and where steppers have none, that is [`internal_force`](Self::internal_force).
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// If an array has the wrong length.
+    fn lagged_force(&mut self, displacement: &[f64], _increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
+        self.internal_force(displacement)
+    }
 
     /// What an energy sample needs of the state at step n, where it costs less than to fetch the state; else `None`.
     ///

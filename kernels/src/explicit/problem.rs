@@ -1,9 +1,11 @@
 //! A discretised problem, and its errors.
 
 use pogo_formats::domains::{SubDomains, ranges_of};
+use pogo_formats::dynamics::CopiedDisplacements;
 use pogo_formats::explicit::block::{BlocksView, DeviceView};
 use pogo_formats::mesh::MeshView;
 
+use super::dashpot::Dashpot;
 use super::elements::SectionProperties;
 use super::groups::groups_of;
 use crate::dynamics::{Constraint, ModelError, NodalForce, State, check_dofs, check_length};
@@ -25,6 +27,10 @@ pub struct Problem<'a> {
     pub lumped_mass: Vec<f64>,
     /// α_i = c_i / m_i, 1/s, (n_nodes,), or empty without damping.
     pub damping_rate: Vec<f64>,
+    /// β in C = βK, s, (n_sections,), or empty without stiffness-proportional damping.
+    pub damping_beta: Vec<f64>,
+    /// Dashpots between nodes with mass and the ground, at most one a node.
+    pub dashpots: Vec<Dashpot>,
     /// Δt, s.
     pub time_increment: f64,
     /// External forces.
@@ -33,6 +39,23 @@ pub struct Problem<'a> {
     pub constraints: Vec<Constraint>,
     /// Degrees of freedom whose u_n and Δu_{n+1} are recorded at each recorded step.
     pub monitors: Vec<u64>,
+    /// Displacements that are copied after each step. Nodes that are copied to have no mass, and neither forces nor
+    /// constraints nor monitors.
+    pub copied: CopiedDisplacements,
+    /// Where fluids touch solids. Both nodes of a pair are in the same block.
+    pub wet: Vec<WetPair>,
+}
+
+/// A node of a fluid and one of a solid at the same place: the pressure p of the fluid puts the force A p on the solid, and the
+/// solid's velocity v lets A · v flow out of the fluid.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WetPair {
+    /// Solver index of the fluid's node.
+    pub fluid: u32,
+    /// Solver index of the solid's node.
+    pub solid: u32,
+    /// A, m²: the part of the surface that belongs to the node, along the normal out of the fluid.
+    pub area: [f64; 3],
 }
 
 /// Why a stepper cannot be made. Nodes, elements and blocks are given by their solver index.
@@ -58,6 +81,20 @@ pub enum StepperError {
     /// 16-bit local offsets do not reach. `nodes` counts own and halo nodes.
     #[error("block {block} has {nodes} nodes with its halo, more than 16,379 in 2D or 8,183 in 3D: use smaller blocks")]
     BlockTooLarge { block: usize, nodes: usize },
+    /// Displacements are copied, in a part of a model or on a device.
+    #[error("displacements that are copied from node to node need a stepper of the whole model on the CPU")]
+    Copied,
+    #[error("fluids are computed on the CPU alone")]
+    Fluid,
+    /// β is negative or no number.
+    #[error("section {section} has the damping β = {beta} s")]
+    Beta { section: usize, beta: f64 },
+    /// A dashpot is at no node, at one without mass, or no number.
+    #[error("the dashpot at node index {node} has no mass to act on, or is no number")]
+    Dashpot { node: usize },
+    /// Something that devices do not compute.
+    #[error("{what} is computed on the CPU only")]
+    OnlyOnCpu { what: &'static str },
     /// The block tables contradict each other.
     #[error("block {block}: {what}; write the block file again")]
     Blocks { block: usize, what: &'static str },
@@ -72,6 +109,24 @@ impl Problem<'_> {
     /// α of a node, 1/s.
     pub(super) fn damping_rate_of(&self, node: usize) -> f64 {
         self.damping_rate.get(node).copied().unwrap_or(0.0)
+    }
+
+    /// β/Δt of a section: its elements feel K (u_n + β/Δt Δu_n).
+    pub(super) fn lag_of(&self, section: usize) -> f64 {
+        self.damping_beta.get(section).copied().unwrap_or(0.0) / self.time_increment
+    }
+
+    /// Whether a section has stiffness-proportional damping.
+    pub fn is_lagged(&self) -> bool {
+        self.damping_beta.iter().any(|&beta| beta != 0.0)
+    }
+
+    /// What of the problem devices do not compute.
+    pub fn only_on_cpu(&self) -> Option<&'static str> {
+        if self.is_lagged() {
+            return Some("stiffness-proportional damping (BETA)");
+        }
+        (!self.dashpots.is_empty()).then_some("an impedance boundary (infinite elements)")
     }
 
     /// (1 − q) / (1 + q) and α m / 4Δt, kg/s², of a node, q = αΔt/2.
@@ -120,6 +175,7 @@ impl Problem<'_> {
         for (what, needed, found) in [
             ("damping rate", mesh.n_nodes(), self.damping_rate.len()),
             ("stiffness factors", mesh.n_elements(), self.stiffness_factor.len()),
+            ("damping β", self.sections.len(), self.damping_beta.len()),
         ] {
             if found != 0 {
                 check_length(what, needed, found)?;
@@ -128,13 +184,29 @@ impl Problem<'_> {
         if !(self.time_increment > 0.0 && self.time_increment.is_finite()) {
             return Err(StepperError::Increment { increment: self.time_increment });
         }
+        if let Some((section, &beta)) =
+            self.damping_beta.iter().enumerate().find(|(_, beta)| !(**beta >= 0.0 && beta.is_finite()))
+        {
+            return Err(StepperError::Beta { section, beta });
+        }
         if let Some(&section) = blocks.run_section.iter().find(|&&s| s as usize >= self.sections.len()) {
             check_length("sections", section as usize + 1, self.sections.len())?;
         }
         if let Some(&e) = blocks.elements.iter().find(|&&e| e as usize >= mesh.n_elements()) {
             check_length("elements", e as usize + 1, mesh.n_elements())?;
         }
+        if let Some(pair) = self.wet.iter().find(|pair| pair.fluid.max(pair.solid) as usize >= mesh.n_nodes()) {
+            check_length("nodes", pair.fluid.max(pair.solid) as usize + 1, mesh.n_nodes())?;
+        }
         check_dofs(mesh.n_nodes() * mesh.dimension, &self.forces, &self.constraints, &self.monitors)?;
+        let is_wrong = |dashpot: &&Dashpot| {
+            let mass = self.lumped_mass.get(dashpot.node as usize);
+            !mass.is_some_and(|&mass| mass > 0.0)
+                || !dashpot.matrix.as_flattened().iter().all(|value| value.is_finite())
+        };
+        if let Some(dashpot) = self.dashpots.iter().find(is_wrong) {
+            return Err(StepperError::Dashpot { node: dashpot.node as usize });
+        }
         let massless = |force: &&NodalForce| self.lumped_mass[force.dof as usize / mesh.dimension] == 0.0;
         match self.forces.iter().find(massless) {
             Some(force) => Err(StepperError::Massless { node: force.dof as usize / mesh.dimension }),

@@ -22,11 +22,12 @@ pub trait ElementPart: PartStepper + Stepper<State = State> {
     /// External work and damped energy of the last step, J, (n_energy_nodes, 2).
     fn energies(&self) -> &[f64];
 
-    /// f_int on own nodes, N, (n_own × dimension,), for displacements of own nodes and halo, (n_local × dimension,).
+    /// f_int on own nodes, N, (n_own × dimension,), for displacements of own nodes and halo, (n_local × dimension,), and
+    /// their increments, or none for [`ElementStepper::internal_force`].
     ///
     /// # Errors
     /// The device is lost.
-    fn part_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError>;
+    fn part_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError>;
 }
 
 /// What the leader orders.
@@ -36,7 +37,7 @@ enum Order {
     Advance = 0,
     /// Send u and Δu of own nodes.
     State = 1,
-    /// Send f_int of own nodes; the displacement of all nodes follows.
+    /// Send f_int of own nodes; displacement and increment of all nodes follow, or no increment.
     Force = 2,
     /// Send Σ m Δu² and Σ (u − Δu) f_int of own nodes.
     Sums = 3,
@@ -57,8 +58,8 @@ pub(super) trait ElementMember: Send {
     fn advance(&mut self, order: &Advance) -> Result<Answer, DeviceError>;
     /// u and Δu of own nodes, and the energies of all steps where they are kept, (n_energy_rows, 2).
     fn own_state(&mut self) -> Result<Writer, DeviceError>;
-    /// f_int of own nodes, given the displacement of all.
-    fn own_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError>;
+    /// f_int of own nodes, given displacement and increment of all; see [`ElementPart::part_force`].
+    fn own_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError>;
     /// Σ m Δu² and Σ (u − Δu) f_int of own nodes, and the energies that are kept; none where the state is to be sent instead.
     fn own_sums(&mut self) -> Result<Option<Writer>, DeviceError>;
 }
@@ -99,7 +100,8 @@ impl Member for PartMember {
         } else if kind == Order::State as u8 {
             answer = self.0.own_state()?;
         } else if kind == Order::Force as u8 {
-            answer.put(&self.0.own_force(&order.take::<f64>())?);
+            let [displacement, increment]: [Vec<f64>; 2] = [order.take(), order.take()];
+            answer.put(&self.0.own_force(&displacement, &increment)?);
         } else {
             answer = self.0.own_sums()?.unwrap_or_default();
         }
@@ -141,11 +143,17 @@ impl<S: ElementPart> ElementMember for HaloMember<S> {
         Ok(answer)
     }
 
-    fn own_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
+    fn own_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
         let (part, d) = (self.part.stepper.part(), self.dimension);
-        let halo = part.halo().iter().flat_map(|&node| &displacement[node as usize * d..][..d]).copied();
-        let local: Vec<f64> = part.select(displacement, d).into_iter().chain(halo).collect();
-        self.part.stepper.part_force(&local)
+        let local = |values: &[f64]| -> Vec<f64> {
+            if values.is_empty() {
+                return Vec::new();
+            }
+            let halo = part.halo().iter().flat_map(|&node| &values[node as usize * d..][..d]).copied();
+            part.select(values, d).into_iter().chain(halo).collect()
+        };
+        let (displacement, increment) = (local(displacement), local(increment));
+        self.part.stepper.part_force(&displacement, &increment)
     }
 
     fn own_sums(&mut self) -> Result<Option<Writer>, DeviceError> {
@@ -205,6 +213,15 @@ impl TeamStepper {
         order.put(&[kind as u8]);
         content(&mut order);
         self.team.lock().unwrap_or_else(PoisonError::into_inner).order(&order.into_bytes())
+    }
+
+    fn force(&self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
+        let answers = self.order(Order::Force, |order| {
+            order.put(displacement);
+            order.put(increment);
+        })?;
+        let of_ranks = answers.iter().map(|answer| Reader::new(answer).take()).collect();
+        Ok(self.parts.join(of_ranks, self.dimension))
     }
 
     /// Adds the energies of steps, step by step and in each step block by block, as one stepper does.
@@ -268,9 +285,11 @@ impl Stepper for TeamStepper {
 
 impl ElementStepper for TeamStepper {
     fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
-        let answers = self.order(Order::Force, |order| order.put(displacement))?;
-        let of_ranks = answers.iter().map(|answer| Reader::new(answer).take()).collect();
-        Ok(self.parts.join(of_ranks, self.dimension))
+        self.force(displacement, &[])
+    }
+
+    fn lagged_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
+        self.force(displacement, increment)
     }
 
     fn energy_sums(&mut self) -> Result<Option<EnergySums>, DeviceError> {

@@ -3,9 +3,12 @@
 
 mod device;
 mod gpu;
+mod ground;
+mod lag;
 
 use std::sync::Arc;
 
+use pogo_formats::dynamics::CopiedDisplacements;
 use pogo_formats::explicit::Lumping;
 use pogo_formats::explicit::block::Blocks;
 use pogo_formats::mesh::{ElementKind, Mesh};
@@ -13,7 +16,7 @@ use pogo_formats::mesh::{ElementKind, Mesh};
 use super::elements::{SectionProperties, element_stiffness, lumped_mass, stable_increment};
 use super::team::HaloMember;
 use super::*;
-use crate::dynamics::{Constraint, NodalForce, Part, SignalTable, State};
+use crate::dynamics::{Constraint, NodalForce, Part, SignalTable, State, recorded_in};
 use crate::ranks::{Ranks, Serves, Threads};
 use crate::simd::{Level, Real};
 use crate::test_support::{anisotropic, box_blocks, box_mesh, isotropic, noise, section};
@@ -23,6 +26,8 @@ struct Case {
     mesh: Mesh,
     blocks: Blocks,
     sections: Vec<SectionProperties>,
+    /// β of the sections in increments of 0.9 of the stable one, or empty.
+    lags: Vec<f64>,
 }
 
 impl Case {
@@ -47,7 +52,7 @@ impl Case {
         if kind.dimension() == 2 {
             section.thickness = 2e-3;
         }
-        Self { mesh, blocks, sections: vec![section] }
+        Self { mesh, blocks, sections: vec![section], lags: Vec::new() }
     }
 
     fn problem(&self) -> Problem<'_> {
@@ -62,10 +67,14 @@ impl Case {
             stiffness_factor: Vec::new(),
             lumped_mass,
             damping_rate: Vec::new(),
+            dashpots: Vec::new(),
+            damping_beta: self.lags.iter().map(|lag| lag * 0.9 * stable.increment).collect(),
             time_increment: 0.9 * stable.increment,
             forces: Vec::new(),
             constraints: Vec::new(),
             monitors: Vec::new(),
+            copied: Default::default(),
+            wet: Vec::new(),
         }
     }
 
@@ -229,7 +238,7 @@ fn on_surface(case: &Case) -> Vec<bool> {
 
 #[test]
 fn patch_test_and_rigid_motion() {
-    for kind in ElementKind::ALL {
+    for kind in ElementKind::SOLIDS {
         let case = Case::new(kind, anisotropic());
         let problem = case.problem();
         let d = case.mesh.dimension as usize;
@@ -318,11 +327,11 @@ fn single_precision_stays_near_double() {
 /// Rounded weights, elastic constants and positions must not make the material of single precision faster or slower.
 #[test]
 fn single_precision_keeps_the_speed_of_long_waves() {
-    for kind in ElementKind::ALL {
+    for kind in ElementKind::SOLIDS {
         // No two elements are rounded alike: what is left is what all elements have in common.
         let mesh = box_mesh(kind, [8, 7, 5], 1.13e-3, 0.2);
         let (mesh, blocks) = box_blocks(&mesh, 4e-3);
-        let case = Case { mesh, blocks, sections: vec![section(isotropic(217e9, 0.283))] };
+        let case = Case { mesh, blocks, sections: vec![section(isotropic(217e9, 0.283))], lags: Vec::new() };
         let mut problem = case.problem();
         let d = case.mesh.dimension as usize;
         // Clamped at one end: the fundamental along x, for some dozen periods.
@@ -389,7 +398,7 @@ fn plane_waves_travel_at_christoffel_speeds() {
         let n = 40;
         let mesh = box_mesh(kind, [n, 3, 3], 1e-3, 0.0);
         let (mesh, blocks) = box_blocks(&mesh, 10e-3);
-        let case = Case { mesh, blocks, sections: vec![section(elasticity)] };
+        let case = Case { mesh, blocks, sections: vec![section(elasticity)], lags: Vec::new() };
         let problem = case.problem();
         // Γ_ik = C_i1k1, Voigt 11, 12, 13 are 0, 3, 4.
         let voigt = [0, 3, 4];
@@ -465,11 +474,16 @@ fn by_ranks<T: Real>(kind: ElementKind, case: &Case, n_ranks: usize, cut: impl F
     problem.constraints =
         vec![Constraint { dof: last, signal: 0, value: 1e-6 }, Constraint { dof: 1, signal: 0, value: 0.0 }];
     problem.monitors = vec![last, 7, last / 2, last / 3];
+    if !case.lags.is_empty() {
+        let increment = problem.time_increment;
+        problem.dashpots = ground::dashpots(&problem.lumped_mass, increment, d, (n_nodes - 1) as u32);
+    }
     let start = State { displacement: case.noise(1e-7), increment: case.noise(1e-9), ..State::default() };
     let steps = 31;
     let table = signals(steps, |t| (0.3 * t).sin());
     let mut whole = CpuStepper::<T>::new(&problem, &start, CpuOptions::new(2)).unwrap();
     let forces = whole.internal_force(&start.displacement);
+    let lagged = whole.lagged_force(&start.displacement, &start.increment).unwrap();
     let mut expected = Vec::new();
     whole.advance(steps, &table, &[3, 30], &mut expected).unwrap();
 
@@ -483,7 +497,7 @@ fn by_ranks<T: Real>(kind: ElementKind, case: &Case, n_ranks: usize, cut: impl F
     std::thread::scope(|scope| {
         for ranks in Threads::new(n_ranks) {
             let (problem, start, table, domains) = (&problem, &start, &table, &domains);
-            let (forces, expected, whole) = (&forces, &expected, &whole);
+            let (forces, lagged, expected, whole) = (&forces, &lagged, &expected, &whole);
             scope.spawn(move || {
                 let part = Part::of(domains, ranks.rank());
                 let own = |values: &[f64]| part.select(values, d);
@@ -497,6 +511,7 @@ fn by_ranks<T: Real>(kind: ElementKind, case: &Case, n_ranks: usize, cut: impl F
                 }
                 let mut team = TeamStepper::new(problem, domains, &ranks, member, start, true);
                 assert_eq!(&team.internal_force(&start.displacement).unwrap(), forces, "{kind:?}");
+                assert_eq!(&team.lagged_force(&start.displacement, &start.increment).unwrap(), lagged, "{kind:?}");
                 let mut recording = Vec::new();
                 let first = SignalTable { n_signals: 1, values: table.values[..8].to_vec() };
                 team.advance(7, &first, &[3], &mut recording).unwrap();
@@ -518,5 +533,70 @@ fn ranks_give_the_bits_of_one_stepper() {
         // Sub-domains that are not connected, and one with a single cell.
         by_ranks::<f64>(kind, &case, 2, |cell, _| (cell / 2 % 2) as u32);
         by_ranks::<f32>(kind, &case, 4, |cell, _| if cell == 0 { 3 } else { (cell % 3) as u32 });
+    }
+    for (kind, case) in lag::cases() {
+        by_ranks::<f64>(kind, &case, 3, |cell, n| (3 * cell / n) as u32);
+        by_ranks::<f32>(kind, &case, 2, |cell, _| (cell / 2 % 2) as u32);
+    }
+}
+
+/// The same as steps one by one, with the rows copied in between.
+fn by_hand<T: Real>(kind: ElementKind, case: &Case, threads: usize) {
+    let mut problem = case.problem();
+    let (n_nodes, d) = (case.mesh.n_nodes(), case.mesh.dimension as usize);
+    // Every seventh node is a copy of one elsewhere: no periodic mesh, but in every block and on both sides of their edges.
+    let to: Vec<u32> = (3..n_nodes as u32).step_by(7).collect();
+    let from = to.iter().map(|&node| (node + 1 + 7 * (node % 50)) % (n_nodes as u32 / 7 * 7)).collect();
+    let copied = CopiedDisplacements { from, to };
+    let origins = copied.origins(n_nodes);
+    assert!(copied.from.iter().all(|&node| origins[node as usize] == node));
+    copied.pairs().for_each(|(_, to)| problem.lumped_mass[to] = 0.0);
+    problem.time_increment *= 0.3;
+    problem.damping_rate = (0..n_nodes).map(|i| if i % 5 == 0 { 1e-2 / problem.time_increment } else { 0.0 }).collect();
+    problem.forces = vec![NodalForce { dof: 0, signal: 0, value: 100.0 }];
+    problem.monitors = vec![0, 4 * d as u64];
+    let mut expected = State { displacement: case.noise(1e-7), increment: case.noise(1e-9), ..State::default() };
+    let copy = |state: &mut State| {
+        copied.copy(&mut state.displacement, d);
+        copied.copy(&mut state.increment, d);
+    };
+    // A stepper rounds what it begins with.
+    let stepper = |state: &State| CpuStepper::<T>::new(&problem, state, CpuOptions::new(1)).unwrap();
+    expected = stepper(&expected).state().unwrap();
+    copy(&mut expected);
+    let steps = 20;
+    let table = signals(steps, |t| (0.3 * t).sin());
+    let with_copies = Problem { copied: copied.clone(), ..problem.clone() };
+    let options = CpuOptions { threads, level: Level::detect(), cache: 1 };
+    let mut found = CpuStepper::<T>::new(&with_copies, &expected, options).unwrap();
+    let mut displacement = expected.displacement.clone();
+    copied.pairs().for_each(|(_, to)| displacement[to * d] += 1.0);
+    let mut force = stepper(&expected).internal_force(&expected.displacement);
+    copied.pairs().for_each(|(_, to)| force[to * d..(to + 1) * d].fill(0.0));
+    assert_eq!(found.internal_force(&displacement), force, "{kind:?}");
+    let mut recording = Vec::new();
+    found.advance(steps, &table, &[3, 19], &mut recording).unwrap();
+    let mut recorded = Vec::new();
+    for k in 0..steps {
+        let step = [k as u64];
+        let mut one = stepper(&expected);
+        one.advance(1, &table.of_step(k), recorded_in(&[3, 19], &step), &mut recorded).unwrap();
+        expected = one.state().unwrap();
+        copy(&mut expected);
+    }
+    assert_eq!(recording, recorded, "{kind:?}");
+    assert_eq!(found.state().unwrap(), expected, "{kind:?}, {threads} threads");
+    assert!(expected.displacement.iter().all(|u| u.is_finite()));
+}
+
+#[test]
+fn copied_displacements_are_those_of_steps_with_copies_in_between() {
+    for (kind, case) in cases(anisotropic()) {
+        by_hand::<f64>(kind, &case, 1);
+        by_hand::<f32>(kind, &case, 3);
+    }
+    for (kind, case) in lag::cases() {
+        by_hand::<f64>(kind, &case, 2);
+        by_hand::<f32>(kind, &case, 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Units in which the tables hold lengths and forces, and what they do about the rounding of single precision.
 
-use pogo_formats::mesh::{ElementKind, ElementShape};
+use pogo_formats::mesh::{ElementKind, ElementLaw};
 use rayon::prelude::*;
 
 use super::elements::{HOURGLASS_COEFFICIENT, hourglass_modulus, mass_change, plane_elasticity, thickness};
@@ -152,8 +152,8 @@ impl Units {
     pub fn material(&self, problem: &Problem, kind: ElementKind, section: usize) -> Material<f64> {
         let section = &problem.sections[section];
         let thickness = thickness(kind, section.thickness);
-        let weight = match kind.shape() {
-            ElementShape::Tetrahedron | ElementShape::Wedge => 1.0 / 6.0,
+        let weight = match kind.law() {
+            ElementLaw::Tetrahedron | ElementLaw::FullWedge | ElementLaw::AcousticTetrahedron => 1.0 / 6.0,
             _ => 1.0,
         };
         let unit = weight * thickness * self.length.powi(kind.dimension() as i32 - 2) / self.force;

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::{Ranks, Reader, Writer};
+use super::Ranks;
 use crate::device::DeviceError;
 
 /// The part of a model that one rank has.
@@ -32,6 +32,11 @@ pub struct Team<M> {
 /// What stands before an order.
 const GO_ON: u8 = 1;
 
+/// What stands before an answer: it is one, or the device of the rank has failed, or that of another rank.
+const DONE: u8 = 0;
+const FAILED: u8 = 1;
+const OTHER_FAILED: u8 = 2;
+
 impl<M: Member> Team<M> {
     /// The team at rank 0, with its own member.
     pub fn new(ranks: Arc<dyn Ranks>, member: M) -> Self {
@@ -41,11 +46,13 @@ impl<M: Member> Team<M> {
     /// Lets all ranks carry out an order; their answers, by rank.
     ///
     /// # Errors
-    /// What went wrong at the first rank that could not.
+    /// What went wrong at the first rank that could not, rather than at one that cannot go on without another.
     pub fn order(&mut self, order: &[u8]) -> Result<Vec<Vec<u8>>, DeviceError> {
         self.ranks.broadcast([&[GO_ON], order].concat());
         let answers = self.ranks.gather(answer(self.member.execute(order)));
-        answers.into_iter().enumerate().map(|(rank, bytes)| understand(rank, &bytes)).collect()
+        let cause = answers.iter().position(|bytes| bytes[0] == FAILED);
+        let by_rank = answers.iter().enumerate();
+        by_rank.skip(cause.unwrap_or(0)).map(|(rank, bytes)| understand(rank, bytes)).collect()
     }
 }
 
@@ -64,25 +71,19 @@ pub fn serve(ranks: &dyn Ranks, mut member: impl Member) {
 
 /// An answer, or the reason why there is none, as bytes.
 fn answer(result: Result<Vec<u8>, DeviceError>) -> Vec<u8> {
-    let mut writer = Writer::default();
-    match result {
-        Ok(bytes) => {
-            writer.put(&[1_u8]);
-            writer.put(&bytes);
-        }
-        Err(error) => {
-            writer.put(&[0_u8]);
-            writer.put(error.to_string().as_bytes());
-        }
-    }
-    writer.into_bytes()
+    let (kind, said) = match result {
+        Ok(bytes) => (DONE, bytes),
+        Err(error @ DeviceError::OnRank { .. }) => (OTHER_FAILED, error.to_string().into_bytes()),
+        Err(error) => (FAILED, error.to_string().into_bytes()),
+    };
+    [&[kind], said.as_slice()].concat()
 }
 
 fn understand(rank: usize, bytes: &[u8]) -> Result<Vec<u8>, DeviceError> {
-    let mut reader = Reader::new(bytes);
-    match reader.one::<u8>() {
-        1 => Ok(reader.take()),
-        _ => Err(DeviceError::OnRank { rank, reason: String::from_utf8_lossy(&reader.take::<u8>()).into() }),
+    let (kind, said) = bytes.split_at(1);
+    match kind {
+        [DONE] => Ok(said.to_vec()),
+        _ => Err(DeviceError::OnRank { rank, reason: String::from_utf8_lossy(said).into() }),
     }
 }
 
@@ -97,6 +98,7 @@ mod tests {
         fn execute(&mut self, order: &[u8]) -> Result<Vec<u8>, DeviceError> {
             match order {
                 b"fail" if self.0 == 1 => Err(DeviceError::NoDriver),
+                b"fail" if self.0 == 0 => Err(DeviceError::OnRank { rank: 1, reason: "its device has failed".into() }),
                 _ => Ok([order, &[self.0 as u8]].concat()),
             }
         }
@@ -114,7 +116,7 @@ mod tests {
                     let mut team = Team::new(Arc::new(ranks), Doubles(rank));
                     assert_eq!(team.order(b"a").unwrap(), [b"a\0", b"a\x01", b"a\x02"]);
                     let error = team.order(b"fail").unwrap_err().to_string();
-                    assert!(error.starts_with("rank 1: "), "{error}");
+                    assert_eq!(error, format!("rank 1: {}", DeviceError::NoDriver));
                     assert_eq!(team.order(b"").unwrap().len(), 3);
                 });
             }

@@ -9,6 +9,9 @@ use super::bricks::{ALL_SLOTS, for_each_slot};
 use super::lists::Lists;
 use crate::shared::Shared;
 
+/// In place of a node that an element does without: see [`phases`](super::multigrid).
+pub(crate) const NO_NODE: u32 = u32::MAX;
+
 /// Elements of one level, in the Morton order of their cells.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Elements {

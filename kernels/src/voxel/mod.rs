@@ -12,6 +12,8 @@ mod iteration;
 mod lists;
 mod multigrid;
 pub(crate) mod number;
+#[cfg(test)]
+mod phase_tests;
 mod problem;
 mod product;
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::*;
 use crate::ranks::{Late, Ranks, Threads};
 
 /// A model that is held at z = 0 and moved and loaded at its other end.
-struct Model {
+pub(super) struct Model {
     bricks: Bricks,
     modulus: Vec<f32>,
     class: Vec<u8>,
@@ -24,9 +24,14 @@ impl Model {
         Self { modulus, class: (0..n).map(|e| u8::from(random(e) < 0.3)).collect(), bricks }
     }
 
+    /// Elements of these classes.
+    pub fn of_classes(bricks: Bricks, class: Vec<u8>) -> Self {
+        Self { modulus: Vec::new(), class, bricks }
+    }
+
     /// Solves with `young` as the moduli of two classes or, if there are none, with one for each element. The first load case is stopped
     /// after some iterations.
-    fn check(
+    pub fn check(
         &self,
         young: &[f64],
         ratios: Ratios<'_>,

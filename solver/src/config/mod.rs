@@ -163,9 +163,15 @@ pub struct Settings {
     /// Samples of the energy balance over the run [default: 5 to 100, by the number of steps]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub energy_samples: Option<u32>,
-    /// Draws traces and snapshots
+    /// Draws traces and snapshots as pictures
     #[arg(long)]
     pub plot: bool,
+    /// Draws movie.png, an animated PNG: 60 frames of the field over time, of the wave as it spreads, or the layers of voxels
+    #[arg(long)]
+    pub movie: bool,
+    /// Writes report.html, one file for a browser, without network: the summary, traces and energies to zoom, the field over time
+    #[arg(long)]
+    pub report: bool,
     /// Writes the traces as traces.mat, too, for MATLAB and GNU Octave
     #[arg(long)]
     pub mat: bool,
@@ -182,6 +188,9 @@ pub struct Settings {
     /// Writes checkpoints: 60, 60s, 10m or 1h of wall-clock time, or 5000steps
     #[arg(long = "checkpoint-interval", value_name = "INTERVAL", value_parser = parse_checkpoint_interval)]
     pub checkpoint: Option<CheckpointInterval>,
+    /// Keeps a checkpoint of the end of the run, from which --restart goes on to a longer --time
+    #[arg(long)]
+    pub keep_checkpoint: bool,
 }
 
 fn precision() -> impl TypedValueParser<Value = Precision> {
@@ -210,9 +219,12 @@ impl Default for Settings {
             fields: true,
             field_format: FieldFormat::default(),
             plot: false,
+            movie: false,
+            report: false,
             mat: false,
             pogo_files: None,
             checkpoint: None,
+            keep_checkpoint: false,
             addressing: AddressingChoice::default(),
             follow_work: true,
         }
@@ -223,6 +235,17 @@ impl Settings {
     /// Threads to start: the number asked for, or one for each core.
     pub(crate) fn n_threads(&self) -> usize {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
+
+    /// Whether fields are drawn as pictures.
+    pub(crate) fn draws(&self) -> bool {
+        self.plot || self.movie
+    }
+
+    /// The first option that asks for drawings of fields.
+    pub(crate) fn drawing(&self) -> Option<&'static str> {
+        let options = [("--plot", self.plot), ("--movie", self.movie), ("--report", self.report)];
+        options.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 
     /// Sets `solver.precision`, `solver.threads` or `solver.allow_unstable` from text; false for any other name.
@@ -254,15 +277,31 @@ pub struct Config {
     /// Block file.
     #[arg(skip)]
     pub block_file: PathBuf,
+    /// The words of the command line, for the report; none where there is none.
+    #[arg(skip)]
+    pub command: Vec<String>,
     /// Folder for the results [default: NAME.out in the current folder]
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Changes a parameter; may be given several times
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub overrides: Vec<String>,
-    /// Runs the cases of a study file, each into its own folder
-    #[arg(long, value_name = "FILE", conflicts_with = "restart")]
+    /// Runs the cases of a study file, each into its own folder, and lists them with their results in study.csv. Cases that are
+    /// finished, with the same block file, parameters and options, are not run again. Several processes may run one study
+    #[arg(long, value_name = "FILE")]
     pub study: Option<PathBuf>,
+    /// With --study: runs this case alone, by its number from 1 or its name; may be given several times
+    #[arg(long, value_name = "N|NAME", requires = "study")]
+    pub case: Vec<String>,
+    /// With --study: runs finished cases again
+    #[arg(long, requires = "study")]
+    pub again: bool,
+    #[allow(rustdoc::broken_intra_doc_links)] // the brackets are an index; the command's help shows this text as it stands
+    /// With --study or shots: a column of study.csv, such as cases[0].apparent.value (an entry of summary.json), peak(TIP.4.U2)
+    /// (of a trace; also peak_time, max, min, last) or E=cases[0].apparent.value (with its head); may be given several times
+    /// [default: what the study says, else what the physics is about]
+    #[arg(long, value_name = "RESULT")]
+    pub collect: Vec<String>,
     /// With --study or shots: runs N cases at a time, each with its share of the threads. Several devices run one case each at
     /// a time without this option. The results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024).map(usize::from))]
@@ -270,7 +309,8 @@ pub struct Config {
     #[allow(missing_docs)] // a description would stand in the command line's help
     #[command(flatten)]
     pub settings: Settings,
-    /// Goes on from a checkpoint [default file: the one in the output folder]
+    /// Goes on from a checkpoint [default file: the one in the output folder]. With `auto`, and in studies, from the one in the
+    /// output folder if there is one, else from the beginning
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub restart: Option<Option<PathBuf>>,
     /// Voxel statics: starts from these displacements, a displacement.npy or the output folder of an earlier run
@@ -291,6 +331,9 @@ pub struct Config {
     #[arg(long, value_name = "FILE.csv")]
     pub starts: Option<PathBuf>,
 }
+
+/// What `--restart` is given for the checkpoint that may be there.
+pub(crate) const AUTO: &str = "auto";
 
 impl Config {
     /// Folder that the results go to.

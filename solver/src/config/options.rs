@@ -23,15 +23,16 @@ const SPRINGS: &str = "masses and springs";
 type IsGiven = fn(&Config) -> bool;
 
 /// Every option that not all physics have, with the words for the physics that have it.
-const OPTIONS: [(&str, Purpose, &str, IsGiven); 16] = [
+const OPTIONS: [(&str, Purpose, &str, IsGiven); 17] = [
     ("--restart", Purpose::Time, "runs over time (voxel statics go on with --start and the output folder)", |config| {
-        config.restart.is_some()
+        config.restart.is_some() && config.study.is_none()
     }),
     ("--time", Purpose::Time, TIME, |config| config.settings.time.is_some()),
     ("--increment", Purpose::Time, TIME, |config| config.settings.increment.is_some()),
     ("--allow-unstable", Purpose::Time, TIME, |config| config.settings.allow_unstable),
     ("--energy-samples", Purpose::Time, TIME, |config| config.settings.energy_samples.is_some()),
     ("--checkpoint-interval", Purpose::Time, TIME, |config| config.settings.checkpoint.is_some()),
+    ("--keep-checkpoint", Purpose::Time, TIME, |config| config.settings.keep_checkpoint),
     ("--lumping", Purpose::Explicit, "explicit dynamics", |config| config.settings.lumping.is_some()),
     ("--shots", Purpose::Explicit, "explicit dynamics", |config| config.shots.is_some()),
     ("--shot", Purpose::Explicit, "explicit dynamics", |config| !config.shot.is_empty()),

@@ -3,17 +3,18 @@
 use std::fmt::Write as _;
 
 use pogo_formats::eikonal::ecg::{Ecg, Sampling};
-use pogo_formats::eikonal::{EikonalMeshView, EikonalSetup, Symmetric};
+use pogo_formats::eikonal::{EikonalMeshView, EikonalSetup, Symmetric, second};
 use pogo_formats::write::npy::{self, Stored};
 use pogo_formats::write::plot::{Panel, Series, traces_svg};
+use pogo_formats::write::report;
 use pogo_formats::write::write_atomically;
 use pogo_kernels::eikonal::{Conductor, EikonalProblem, Samples, potentials};
 use pogo_kernels::simd::Real;
 
 use super::context::Context;
 use super::histogram::finite_range;
-use super::pictures::second;
 use crate::error::SolveError;
+use crate::report::columns;
 
 /// An ECG that is asked for.
 pub(super) struct Electric<'a> {
@@ -105,6 +106,11 @@ pub(super) fn write<T: Real>(context: &Context<'_>, time: &[T]) -> Result<(Vec<S
         text.push('\n');
     }
     write_atomically(&folder.join("ecg.csv"), |out| std::io::Write::write_all(out, text.as_bytes()))?;
+    if let Some(mut report) = context.call.report() {
+        let mut curves = columns(&text, second(setup));
+        curves.iter_mut().flat_map(|curve| &mut curve.y).for_each(|potential| *potential *= 1e-3);
+        report.curves("Pseudo-ECG", "", &[report::Panel::over_time("potential", "V", curves)]);
+    }
     let column = |at: usize| values.iter().skip(at).step_by(width).copied().collect::<Vec<f64>>();
     let columns: Vec<Vec<f64>> = (0..width).map(column).collect();
     let shape = [samples.n];

@@ -4,6 +4,10 @@ use std::fmt::Write as _;
 
 use pogo_formats::eikonal::EikonalMeshView;
 use pogo_kernels::eikonal::EikonalProblem;
+use rayon::prelude::*;
+
+/// Elements whose shares are kept at a time.
+const PIECE: usize = 1 << 20;
 
 /// `time_low,time_high,measure,fraction,cumulative`: volume (area of triangles) of the elements whose mean time lies in each
 /// bin, over all reached elements; blocked ones are not, though their nodes may be. None where nothing was reached.
@@ -15,13 +19,19 @@ pub(super) fn histogram(problem: &EikonalProblem, time: &[f64], bins: usize) -> 
     };
     let [low, high] = finite_range(time).filter(|_| bins > 0)?;
     let width = (high - low) / bins as f64;
-    let mut sums = vec![0.0; bins];
-    for element in 0..mesh.n_elements() {
+    // The bin of an element, and what it adds there: nothing if it was not reached.
+    let share = |element: usize| {
         let mean = mean(element);
-        if mean.is_finite() && problem.metrics.of(element).is_some() {
-            let bin = if width > 0.0 { ((mean - low) / width) as usize } else { 0 };
-            sums[bin.min(bins - 1)] += measure(mesh, element);
-        }
+        let counts = mean.is_finite() && problem.metrics.of(element).is_some();
+        let bin = if width > 0.0 && counts { ((mean - low) / width) as usize } else { 0 };
+        (bin.min(bins - 1), if counts { measure(mesh, element) } else { 0.0 })
+    };
+    let mut sums = vec![0.0; bins];
+    // All threads compute the shares of a piece, which are added in the order of the elements.
+    for first in (0..mesh.n_elements()).step_by(PIECE) {
+        let piece = first..(first + PIECE).min(mesh.n_elements());
+        let shares: Vec<_> = piece.into_par_iter().map(share).collect();
+        shares.into_iter().for_each(|(bin, measure)| sums[bin] += measure);
     }
     let total: f64 = sums.iter().sum();
     let mut text = String::from("time_low,time_high,measure,fraction,cumulative\n");

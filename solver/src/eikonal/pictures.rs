@@ -1,34 +1,17 @@
-//! Isochrones.
+//! Isochrones, and how the wave spreads.
 
 use std::path::Path;
 
 use pogo_formats::eikonal::setup::EikonalSetup;
-use pogo_formats::eikonal::{Drawn, EikonalMeshView};
+use pogo_formats::eikonal::{Drawn, EikonalMeshView, in_metres, second};
 use pogo_formats::write::OutputError;
-use pogo_formats::write::plot::{Scalar, SnapshotOptions, snapshot_png};
+use pogo_formats::write::plot::{Look, MeshPicture, Scalar, Spread, at_time, movie, sheet, snapshot_png};
+use pogo_formats::write::report::{MeshSample, Report};
 
 use super::histogram::finite_range;
 
-/// The unit of time in seconds: pictures count in metres and seconds and choose prefixes themselves.
-pub(super) fn second(setup: &EikonalSetup) -> f64 {
-    match setup.time_unit.as_str() {
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "min" => 60.0,
-        _ => 1.0,
-    }
-}
-
-/// The unit of length in metres.
-fn metre(setup: &EikonalSetup) -> f64 {
-    match setup.length_unit.as_str() {
-        "um" | "µm" => 1e-6,
-        "mm" => 1e-3,
-        "cm" => 1e-2,
-        "km" => 1e3,
-        _ => 1.0,
-    }
-}
+/// Frames of a movie.
+const FRAMES: usize = 60;
 
 /// Draws how long the wave was in each element on its way, −∂T/∂ln v, one picture a view; gives the names of the files.
 pub(super) fn sensitivity(
@@ -38,63 +21,111 @@ pub(super) fn sensitivity(
     of: &str,
     values: &[f64],
 ) -> Result<Vec<String>, OutputError> {
-    let metre = metre(setup);
-    let coordinates: Vec<f64> = mesh.coordinates.iter().map(|x| metre * x).collect();
+    let coordinates = in_metres(mesh, setup);
     let scaled = EikonalMeshView { coordinates: &coordinates, ..mesh.clone() };
     let drawn = Drawn::new(&scaled);
     let second = second(setup);
     let values: Vec<f64> = values.iter().map(|value| second * value).collect();
-    let options = SnapshotOptions {
-        title: format!("Sensitivity of T at {of}"),
+    let look = Look {
+        title: setup.title.clone(),
+        subtitle: format!("sensitivity of the arrival time at {of} to the speed of each element"),
         label: "-dT/d(ln v)".into(),
         unit: "s".into(),
-        ..SnapshotOptions::default()
+        ..Look::default()
     };
     let name = format!("gradient-{of}.png");
-    snapshot_png(&folder.join(&name), &drawn.view(&scaled), Scalar::Elemental(&values), &options)?;
+    snapshot_png(&folder.join(&name), &drawn.view(&scaled), Scalar::Elemental(&values), &look, "")?;
     Ok(vec![name])
 }
 
-/// Draws the times, one picture a view; gives the names of the files.
-pub(super) fn isochrones(
-    folder: &Path,
-    mesh: &EikonalMeshView,
-    setup: &EikonalSetup,
-    time: &[f64],
-) -> Result<Vec<String>, OutputError> {
-    let Some([low, high]) = finite_range(time) else { return Ok(Vec::new()) };
-    let (second, metre) = (second(setup), metre(setup));
-    let coordinates: Vec<f64> = mesh.coordinates.iter().map(|x| metre * x).collect();
-    let scaled = EikonalMeshView { coordinates: &coordinates, ..mesh.clone() };
-    let drawn = Drawn::new(&scaled);
-    // Never reached: grey.
-    let values: Vec<f64> = time.iter().map(|t| if t.is_finite() { second * t } else { f64::NAN }).collect();
-    let title = if setup.title.is_empty() { String::new() } else { format!("{}, ", setup.title) };
-    let mut options = SnapshotOptions {
-        title: format!("{title}{} isochrones", setup.outputs.isochrones),
-        label: "t".into(),
-        unit: "s".into(),
-        range: Some([second * low, second * high]),
-        bands: Some(setup.outputs.isochrones),
-        ..SnapshotOptions::default()
-    };
-    let mut views: Vec<(String, Option<[f64; 3]>)> = Vec::new();
-    for view in setup.outputs.views.iter().filter(|_| !mesh.plane) {
-        let mut eye = [0.0; 3];
-        let (upper, axis) = (view.starts_with('+'), view.chars().nth(1).unwrap_or('z'));
-        eye[match axis {
-            'x' => 0,
-            'y' => 1,
-            _ => 2,
-        }] = if upper { 1.0 } else { -1.0 };
-        views.push((format!("isochrones-{axis}{}.png", if upper { "max" } else { "min" }), Some(eye)));
+/// Arrival times as they are drawn.
+pub(super) struct Isochrones<'a> {
+    folder: &'a Path,
+    mesh: &'a EikonalMeshView<'a>,
+    setup: &'a EikonalSetup,
+    /// m, (n, 3).
+    coordinates: Vec<f64>,
+    /// s; NaN where no wave comes.
+    times: Vec<f64>,
+    /// The earliest and the latest, s.
+    range: [f64; 2],
+}
+
+impl<'a> Isochrones<'a> {
+    /// Of times in the model's unit; none where the wave reaches no node.
+    pub fn new(folder: &'a Path, mesh: &'a EikonalMeshView<'a>, setup: &'a EikonalSetup, time: &[f64]) -> Option<Self> {
+        let second = second(setup);
+        let range = finite_range(time)?.map(|time| second * time);
+        let times = time.iter().map(|t| if t.is_finite() { second * t } else { f64::NAN }).collect();
+        Some(Self { folder, mesh, setup, coordinates: in_metres(mesh, setup), times, range })
     }
-    if views.is_empty() {
-        views.push(("isochrones.png".into(), None));
+
+    fn look(&self) -> Look {
+        Look {
+            title: self.setup.title.clone(),
+            label: "t".into(),
+            unit: "s".into(),
+            range: Some(self.range),
+            ..Look::default()
+        }
     }
-    for (name, eye) in &views {
-        options.eye = *eye;
-        snapshot_png(&folder.join(name), &drawn.view(&scaled), Scalar::Nodal(&values), &options)?;
+
+    /// Draws the times, one picture a view; gives the names of the files.
+    pub fn pictures(&self) -> Result<Vec<String>, OutputError> {
+        let scaled = EikonalMeshView { coordinates: &self.coordinates, ..self.mesh.clone() };
+        let (drawn, bands) = (Drawn::new(&scaled), self.setup.outputs.isochrones);
+        let mut views: Vec<(String, Option<[f64; 3]>)> = Vec::new();
+        for view in self.setup.outputs.views.iter().filter(|_| !self.mesh.plane) {
+            let mut eye = [0.0; 3];
+            let (upper, axis) = (view.starts_with('+'), view.chars().nth(1).unwrap_or('z'));
+            eye[match axis {
+                'x' => 0,
+                'y' => 1,
+                _ => 2,
+            }] = if upper { 1.0 } else { -1.0 };
+            views.push((format!("isochrones-{axis}{}.png", if upper { "max" } else { "min" }), Some(eye)));
+        }
+        if views.is_empty() {
+            views.push(("isochrones.png".into(), None));
+        }
+        for (name, eye) in &views {
+            let subtitle = format!("arrival times in {bands} bands, grey where no wave comes");
+            let look = Look { subtitle, bands: Some(bands), eye: *eye, ..self.look() };
+            snapshot_png(&self.folder.join(name), &drawn.view(&scaled), Scalar::Nodal(&self.times), &look, "")?;
+        }
+        Ok(views.into_iter().map(|(name, _)| name).collect())
     }
-    Ok(views.into_iter().map(|(name, _)| name).collect())
+
+    /// Adds the times to a report.
+    pub fn show(&self, report: &mut Report) {
+        let scaled = EikonalMeshView { coordinates: &self.coordinates, ..self.mesh.clone() };
+        let drawn = Drawn::new(&scaled);
+        let bands = Some(self.setup.outputs.isochrones);
+        let look = Look { subtitle: "arrival times, grey where no wave comes".into(), bands, ..self.look() };
+        let sample = MeshSample::new(&drawn.view(&scaled), 1, report.room());
+        let unit = (self.setup.time_unit.as_str(), second(self.setup));
+        let values = sample.values(Scalar::Nodal(&self.times));
+        sample.show(report, &look, &look.scale(&Spread::default()), &[String::new()], &values, Some(unit));
+    }
+
+    /// Draws how the wave spreads as an animated picture, `movie.png`; gives its name.
+    pub fn movie(&self) -> Result<String, OutputError> {
+        let scaled = EikonalMeshView { coordinates: &self.coordinates, ..self.mesh.clone() };
+        let drawn = Drawn::new(&scaled);
+        let look = Look { subtitle: "arrival times, grey where the wave has not come yet".into(), ..self.look() };
+        let width = sheet::plot_width(look.width, self.mesh.plane, true);
+        let picture = MeshPicture::new(&drawn.view(&scaled), None, None, width);
+        let arrival = picture.values(Scalar::Nodal(&self.times));
+        let (scale, [low, high]) = (look.scale(&Spread::default()), self.range);
+        let name = crate::run::reel::MOVIE;
+        movie(&self.folder.join(name), FRAMES, |frame| {
+            let now = low + (high - low) * frame as f64 / (FRAMES - 1) as f64;
+            // The last frame shows all, whatever is lost by rounding.
+            let has_come = |time: f32| f64::from(time) <= now || frame + 1 == FRAMES;
+            let seen = |&time: &f32| if time.is_nan() || has_come(time) { time } else { f32::INFINITY };
+            let values: Vec<f32> = arrival.iter().map(seen).collect();
+            Ok(look.picture(&picture.camera, &values, &picture.ink, &scale, &at_time(now)))
+        })?;
+        Ok(name.into())
+    }
 }

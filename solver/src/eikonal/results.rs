@@ -2,11 +2,12 @@
 
 use pogo_formats::eikonal::setup::StartRegion;
 use pogo_formats::eikonal::summary::EikonalSummary;
-use pogo_formats::eikonal::{EikonalMeshView, nodes_of};
+use pogo_formats::eikonal::{EikonalMeshView, nodes_of, second};
 use pogo_formats::timings::timed;
 use pogo_formats::words::counted;
 use pogo_formats::write::fields::FieldFormat;
 use pogo_formats::write::npy::{self, Number};
+use pogo_formats::write::report::{NAME, Panel};
 use pogo_formats::write::simplices::{self, DataArray, Simplices, Values};
 use pogo_formats::write::write_atomically;
 use pogo_kernels::eikonal::{Predecessor, conduction_speed, exact_ball, predecessors};
@@ -14,9 +15,11 @@ use pogo_kernels::simd::Real;
 use rayon::prelude::*;
 
 use super::context::Context;
+use super::pictures::Isochrones;
 use super::trees::Solved;
-use super::{ecg, gradients, histogram, paths, pictures, trees};
+use super::{ecg, gradients, histogram, paths, trees};
 use crate::error::SolveError;
+use crate::report::columns;
 
 /// Writes the results of one set of starts.
 pub(super) fn write<T: Real + Number>(
@@ -45,6 +48,11 @@ pub(super) fn write<T: Real + Number>(
     let histogram = timed("histogram", || histogram::histogram(problem, &time, outputs.histogram_bins as usize));
     if let Some(text) = histogram {
         write_atomically(&folder.join("activation.csv"), |out| std::io::Write::write_all(out, text.as_bytes()))?;
+        if let Some(mut report) = call.report() {
+            let mut curves = columns(&text, second(setup));
+            curves.retain(|curve| curve.name == "cumulative");
+            report.curves("Activation", "", &[Panel::over_time("share of the tissue reached", "", curves)]);
+        }
         summary.files.push("activation.csv".into());
     }
     let fields = call.settings.fields && outputs.fields;
@@ -61,8 +69,17 @@ pub(super) fn write<T: Real + Number>(
             summary.files.push(timed("write fields", || write_fields(context, &time, &before, &speed))?);
         }
     }
-    if call.settings.plot {
-        summary.files.extend(pictures::isochrones(folder, mesh, setup, &time)?);
+    if let Some(isochrones) = Isochrones::new(folder, mesh, setup, &time).filter(|_| call.settings.drawing().is_some())
+    {
+        if call.settings.plot {
+            summary.files.extend(isochrones.pictures()?);
+        }
+        if call.settings.movie {
+            summary.files.push(isochrones.movie()?);
+        }
+        if let Some(mut report) = call.report() {
+            isochrones.show(&mut report);
+        }
     }
     if let Some((times, _)) = &solved.trees {
         summary.files.extend(trees::write(context, &time, times)?);
@@ -71,6 +88,7 @@ pub(super) fn write<T: Real + Number>(
     let (files, warning) = timed("ecg", || ecg::write(context, &arrival.time))?;
     summary.files.extend(files);
     summary.warnings.extend(warning);
+    summary.files.extend(call.settings.report.then(|| NAME.to_owned()));
     summary.files.extend(timed("gradient", || gradients::write(context, solved))?);
     Ok(())
 }

@@ -24,6 +24,7 @@ use crate::config::Precision;
 use crate::error::SolveError;
 use crate::folder::ResultFolder;
 use crate::observe::Observer;
+use crate::single::Held;
 
 /// Runs a model and writes its results.
 ///
@@ -38,7 +39,7 @@ pub(super) fn run(
     let began = Instant::now();
     if call.config.starts.is_some() {
         let idle = call.overrides.iter().find(|text| text.starts_with("start.")).map(String::as_str);
-        if let Some(idle) = idle.or(call.settings.plot.then_some("--plot")) {
+        if let Some(idle) = idle.or(call.settings.drawing()) {
             return Err(call.refuse(format!("{idle} does nothing with --starts; leave it out")));
         }
         if !setup.gradient.is_empty() {
@@ -59,6 +60,7 @@ pub(super) fn run(
         let name = setup.classes.get(class).map_or("", |class| &class.name);
         call.refuse(format!("element {} (velocity \"{name}\"): {}", mesh.element_labels[element], error.reason))
     })?;
+    check_single(mesh, setup, &metric, call)?;
     let results = call.team.leads().then(|| ResultFolder::take(call.folder, |_| false));
     let mut summary = start_summary(mesh, domains, setup, call, &metric);
     let problem = EikonalProblem { mesh: mesh.clone(), domains: Some(*domains), metrics: Metrics::Each(&metric) };
@@ -75,9 +77,28 @@ pub(super) fn run(
     summary.total_seconds = began.elapsed().as_secs_f64();
     results.settle(&mut summary.files, |_| false);
     let line = last_line(&summary);
-    let summary = RunSummary::write(call.folder, summary, |s| (&s.ending, s.total_seconds, &s.warnings))?;
+    let summary = RunSummary::write(call, summary, |s| (&s.ending, s.total_seconds, &s.warnings))?;
     observer.note(&line);
     Ok(summary)
+}
+
+/// Refuses speeds whose squares single precision cannot hold.
+fn check_single(
+    mesh: &EikonalMeshView<'_>,
+    setup: &EikonalSetup,
+    metric: &[Symmetric],
+    call: &Call<'_>,
+) -> Result<(), SolveError> {
+    if call.settings.precision != Precision::F32 {
+        return Ok(());
+    }
+    let entered = metric.iter().enumerate().filter(|(_, metric)| **metric != BLOCKED);
+    for (element, metric) in entered {
+        let class = setup.classes.get(usize::from(mesh.class[element]));
+        let name = || format!("1 / speed² of velocity \"{}\"", class.map_or("", |class| &class.name));
+        Held(call).check_positive(metric[0] + metric[1] + metric[2], name)?;
+    }
+    Ok(())
 }
 
 fn solve<T: Real + Number + 'static>(

@@ -1,8 +1,10 @@
 //! Columns of traces that follow from several degrees of freedom: reactions, and strain and stress of elements.
 //!
 //! ```text
-//! RF_n = m A_n + c V_n + f_int(u_n) − F_n    on prescribed components, 0 elsewhere
+//! RF_n = m A_n + c V_n + f_int(u_n + β/Δt Δu_n) − F_n    on prescribed components, 0 elsewhere
 //! ```
+//!
+//! with the force A p_n of a fluid that touches the node among F_n.
 //!
 //! Only the rows of K that belong to those components are assembled, once, so that a reaction at every step costs
 //! nothing beside the step itself. Strain and stress of an element are means over its volume, from u_n of its nodes.
@@ -85,18 +87,28 @@ struct Reactions<'a> {
     row_first: Vec<usize>,
     /// Degree of freedom of each entry.
     columns: Vec<u64>,
-    /// N/m.
+    /// Of u, N/m.
     values: Vec<f64>,
+    /// Of Δu, N/m; empty without damping in proportion to the stiffness.
+    lagged: Vec<f64>,
+    /// Row, column and N s/m of dashpots over 2Δt, N/m.
+    dashpots: Vec<(usize, u64, f64)>,
     /// m of each degree of freedom, kg.
     mass: Vec<f64>,
     /// α of each degree of freedom, 1/s.
     damping_rate: Vec<f64>,
     /// Forces on these degrees of freedom, with the row's index for `dof`.
     forces: Vec<NodalForce>,
+    /// Row, degree of freedom of a fluid that touches it, and the part of the surface, m².
+    wet: Vec<(usize, u64, f64)>,
+    /// Where those degrees of freedom stand in a record.
+    wet_positions: Vec<usize>,
     signals: Signals<'a>,
     time_increment: f64,
     /// Where each of `columns` stands in a record.
     column_positions: Vec<usize>,
+    /// Where the column of each of `dashpots` stands in a record: its node's own components are there.
+    dashpot_positions: Vec<usize>,
     /// Where each of `dofs` stands in a record.
     dof_positions: Vec<usize>,
     /// Reactions at the step that was computed last.
@@ -113,21 +125,48 @@ impl<'a> Reactions<'a> {
         signals: Signals<'a>,
         time_increment: f64,
     ) -> Self {
-        let (row_first, columns, values) = rows(mesh, matter, &dofs);
+        let (row_first, columns, values, mut lagged) = rows(mesh, matter, &dofs, time_increment);
+        if !matter.is_lagged() {
+            lagged.clear();
+        }
         let node = |&dof: &u64| (dof / mesh.dimension as u64) as usize;
+        let dashpots: Vec<_> = dofs
+            .iter()
+            .enumerate()
+            .flat_map(|(row, &dof)| {
+                let (node, component) = (dof / mesh.dimension as u64, (dof % mesh.dimension as u64) as usize);
+                let of_node = matter.dashpot(node as u32).into_iter();
+                of_node.flat_map(move |dashpot| {
+                    let of_row = dashpot.matrix[component].into_iter().take(mesh.dimension);
+                    let column = node * mesh.dimension as u64;
+                    (column..).zip(of_row).map(move |(column, value)| (row, column, 0.5 * value / time_increment))
+                })
+            })
+            .collect();
         let in_rows = |force: &NodalForce| {
             let row = dofs.binary_search(&force.dof).ok()?;
             Some(NodalForce { dof: row as u64, ..*force })
         };
+        let d = mesh.dimension as u64;
+        let components = matter.wet.iter().flat_map(|pair| (0..d).map(move |c| (pair, c)));
+        let wet = components.filter_map(|(pair, c)| {
+            let row = dofs.binary_search(&(u64::from(pair.solid) * d + c)).ok()?;
+            Some((row, u64::from(pair.fluid) * d, pair.area[c as usize]))
+        });
         Self {
+            wet: wet.collect(),
+            wet_positions: Vec::new(),
             mass: dofs.iter().map(|dof| matter.lumped_mass[node(dof)]).collect(),
             damping_rate: dofs.iter().map(|dof| matter.damping_rate.get(node(dof)).copied().unwrap_or(0.0)).collect(),
             forces: forces.iter().filter_map(in_rows).collect(),
             reactions: vec![0.0; dofs.len()],
+            dashpot_positions: Vec::new(),
             dofs,
             row_first,
             columns,
             values,
+            lagged,
+            dashpots,
             signals,
             time_increment,
             column_positions: Vec::new(),
@@ -137,13 +176,16 @@ impl<'a> Reactions<'a> {
     }
 
     fn monitors(&self) -> Vec<u64> {
-        self.columns.iter().chain(&self.dofs).copied().collect()
+        let of_fluids = self.wet.iter().map(|(_, dof, _)| dof);
+        self.columns.iter().chain(&self.dofs).chain(of_fluids).copied().collect()
     }
 
     fn bind(&mut self, monitors: &[u64]) {
         let find = |dof: &u64| monitors.binary_search(dof).unwrap_or_default();
         self.column_positions = self.columns.iter().map(find).collect();
+        self.dashpot_positions = self.dashpots.iter().map(|(_, column, _)| find(column)).collect();
         self.dof_positions = self.dofs.iter().map(find).collect();
+        self.wet_positions = self.wet.iter().map(|(_, dof, _)| find(dof)).collect();
     }
 
     fn at(&mut self, record: Record<'_>) -> &[f64] {
@@ -154,18 +196,30 @@ impl<'a> Reactions<'a> {
         let signals = self.signals.table(record.step, 1).values;
         for (row, &position) in self.dof_positions.iter().enumerate() {
             let entries = self.row_first[row]..self.row_first[row + 1];
-            let internal: f64 = self.column_positions[entries.clone()]
+            let mut internal: f64 = self.column_positions[entries.clone()]
                 .iter()
-                .zip(&self.values[entries])
+                .zip(&self.values[entries.clone()])
                 .map(|(&column, value)| value * record.values[column][0])
                 .sum();
+            if let Some(lagged) = self.lagged.get(entries.clone()) {
+                let columns = self.column_positions[entries].iter();
+                internal += columns.zip(lagged).map(|(&column, value)| value * record.values[column][1]).sum::<f64>();
+            }
             let [_, before, after] = record.values[position];
             let acceleration = (after - before) / (dt * dt);
             let velocity = (after + before) / (2.0 * dt);
             self.reactions[row] = self.mass[row] * (acceleration + self.damping_rate[row] * velocity) + internal;
         }
+        for (&(row, _, value), &column) in self.dashpots.iter().zip(&self.dashpot_positions) {
+            let [_, before, after] = record.values[column];
+            self.reactions[row] += value * (before + after);
+        }
         for force in &self.forces {
             self.reactions[force.dof as usize] -= force.value * signals[force.signal as usize];
+        }
+        for (&(row, _, area), &position) in self.wet.iter().zip(&self.wet_positions) {
+            // Less A p.
+            self.reactions[row] += area * record.values[position][1] / dt;
         }
         &self.reactions
     }
@@ -245,33 +299,41 @@ impl ElementColumns {
     }
 }
 
-/// The rows of K, sparse.
-fn rows(mesh: &MeshView<'_>, matter: &Matter, dofs: &[u64]) -> (Vec<usize>, Vec<u64>, Vec<f64>) {
-    let mut rows: Vec<BTreeMap<u64, f64>> = vec![BTreeMap::new(); dofs.len()];
+/// The rows of K and of C/Δt, C = βK, sparse: first entries, columns and values of both.
+fn rows(
+    mesh: &MeshView<'_>,
+    matter: &Matter,
+    dofs: &[u64],
+    time_increment: f64,
+) -> (Vec<usize>, Vec<u64>, Vec<f64>, Vec<f64>) {
+    let mut rows: Vec<BTreeMap<u64, [f64; 2]>> = vec![BTreeMap::new(); dofs.len()];
     if !dofs.is_empty() {
         let mut is_wanted = vec![false; mesh.coordinates.len()];
         dofs.iter().for_each(|&dof| is_wanted[dof as usize] = true);
         matter.visit_stiffness(
             mesh,
             |dof| is_wanted[dof],
-            |element_dofs, stiffness, factor| {
+            |element_dofs, stiffness, [factor, beta]| {
                 for (stiffness, &dof) in stiffness.chunks_exact(element_dofs.len()).zip(element_dofs) {
                     let Ok(row) = dofs.binary_search(&(dof as u64)) else { continue };
                     for (&column, value) in element_dofs.iter().zip(stiffness) {
-                        *rows[row].entry(column as u64).or_insert(0.0) += factor * value;
+                        let entry = rows[row].entry(column as u64).or_default();
+                        entry[0] += factor * value;
+                        entry[1] += beta / time_increment * factor * value;
                     }
                 }
             },
         );
     }
     let mut row_first = vec![0];
-    let (mut columns, mut values) = (Vec::new(), Vec::new());
+    let (mut columns, mut values, mut lagged) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows {
-        for (column, value) in row {
+        for (column, [value, of_increment]) in row {
             columns.push(column);
             values.push(value);
+            lagged.push(of_increment);
         }
         row_first.push(columns.len());
     }
-    (row_first, columns, values)
+    (row_first, columns, values, lagged)
 }

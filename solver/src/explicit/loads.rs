@@ -41,8 +41,7 @@ pub(super) fn forces(
     for load in &setup.loads {
         let absolute = is_absolute(&setup.amplitudes, load.amplitude, &load.name)?;
         let magnitude = if absolute { 1.0 } else { load.magnitude };
-        let signal = signals.column(Signal::Value(load.amplitude));
-        model.add(load, magnitude, signal, &mut sum)?;
+        model.add(load, magnitude, signals, &mut sum)?;
     }
     Ok(sum.forces(constraints))
 }
@@ -56,11 +55,19 @@ struct Model<'a> {
 }
 
 impl Model<'_> {
-    fn add(&self, load: &Load, magnitude: f64, signal: u32, sum: &mut ForceSum) -> Result<(), LoadError> {
+    fn add(&self, load: &Load, magnitude: f64, signals: &mut Signals<'_>, sum: &mut ForceSum) -> Result<(), LoadError> {
+        if let LoadKind::Volume { nodes, weights } = &load.kind {
+            // The force on q is minus the flow.
+            let signal = signals.column(Signal::Sum(load.amplitude));
+            let along = [1.0, 0.0, 0.0];
+            return Ok(sum.add_concentrated(&load.name, nodes, weights, along, (-magnitude, signal))?);
+        }
+        let signal = signals.column(Signal::Value(load.amplitude));
         match &load.kind {
             LoadKind::Concentrated { nodes, weights, direction } => {
                 sum.add_concentrated(&load.name, nodes, weights, *direction, (magnitude, signal))?;
             }
+            LoadKind::Volume { .. } => {}
             LoadKind::Pressure { faces, elements } => {
                 let onto_face = |normal: [f64; 3], _: f64| normal.map(|component| magnitude * component);
                 self.add_faces(&load.name, faces, elements, signal, onto_face, sum)?;

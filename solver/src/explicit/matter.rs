@@ -2,7 +2,12 @@
 
 use pogo_formats::explicit::Setup;
 use pogo_formats::mesh::MeshView;
-use pogo_kernels::explicit::elements::{self, ElementError, MaterialError, SectionProperties, StableIncrement};
+use pogo_kernels::explicit::elements::{
+    self, ElementError, MaterialError, SectionProperties, StableIncrement, joint_frequency, stable_increment_of,
+};
+use pogo_kernels::explicit::{Dashpot, WetPair};
+
+use super::fluid::{frequency_of_pairs, wet_pairs};
 
 /// Materials, sections or elements from which no model can be made.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +34,14 @@ pub(super) enum MatterError {
         what: &'static str,
         index: usize,
     },
+    #[error("section {section} gives {kind} elements the material {material}, which is {what}")]
+    Phase {
+        section: String,
+        kind: &'static str,
+        material: String,
+        /// `a fluid` or `no fluid`.
+        what: &'static str,
+    },
 }
 
 /// Everything that does not depend on the time increment.
@@ -42,6 +55,14 @@ pub(super) struct Matter {
     pub lumped_mass: Vec<f64>,
     /// α_i, 1/s, (n_nodes,), or empty.
     pub damping_rate: Vec<f64>,
+    /// Whether each node is one of a fluid, (n_nodes,), or empty.
+    pub fluid: Vec<bool>,
+    /// Where fluids touch solids.
+    pub wet: Vec<WetPair>,
+    /// β, s, one a section, or empty.
+    pub damping_beta: Vec<f64>,
+    /// Of impedance boundaries, by node.
+    pub dashpots: Vec<Dashpot>,
 }
 
 impl Matter {
@@ -53,6 +74,7 @@ impl Matter {
     pub fn new(mesh: &MeshView<'_>, setup: &Setup) -> Result<Self, MatterError> {
         let mut sections = Vec::with_capacity(setup.sections.len());
         let mut section_rate = Vec::with_capacity(setup.sections.len());
+        let mut damping_beta = Vec::with_capacity(setup.sections.len());
         for section in &setup.sections {
             let material = setup.materials.get(section.material as usize).ok_or_else(|| MatterError::Beyond {
                 owner: format!("section {}", section.name),
@@ -61,7 +83,12 @@ impl Matter {
             })?;
             sections.push(elements::section_properties(section, material)?);
             section_rate.push(material.damping_alpha);
+            damping_beta.push(material.damping_beta);
         }
+        if damping_beta.iter().all(|&beta| beta == 0.0) {
+            damping_beta.clear();
+        }
+        check_phases(mesh, setup)?;
         let with_labels = |error| with_labels(mesh, error);
         let lumping = setup.explicit.lumping;
         let lumped_mass = elements::lumped_mass(mesh, &sections, lumping).map_err(with_labels)?;
@@ -94,22 +121,63 @@ impl Matter {
         } else {
             elements::nodal_damping(mesh, &sections, &rate, lumping).map_err(with_labels)?
         };
-        Ok(Self { sections, stiffness_factor, lumped_mass, damping_rate })
+        let dashpots = super::impedance::dashpots(mesh, setup, &sections, &stiffness_factor);
+        Ok(Self {
+            sections,
+            stiffness_factor,
+            lumped_mass,
+            damping_rate,
+            damping_beta,
+            dashpots,
+            fluid: mesh.fluid_nodes(),
+            wet: wet_pairs(mesh, setup),
+        })
+    }
+
+    /// Whether a node is one of a fluid.
+    pub fn is_fluid(&self, node: usize) -> bool {
+        self.fluid.get(node).is_some_and(|&fluid| fluid)
     }
 
     /// The bound of the elements on the time increment.
     pub fn stable_increment(&self, mesh: &MeshView<'_>) -> Result<StableIncrement, MatterError> {
-        elements::stable_increment(mesh, &self.sections, &self.stiffness_factor, &self.lumped_mass)
-            .map_err(|error| with_labels(mesh, error))
+        if self.is_lagged() {
+            let (factors, beta) = (&self.stiffness_factor, &self.damping_beta);
+            return elements::damped_stable_increment(mesh, &self.sections, factors, beta, &self.lumped_mass)
+                .map_err(|error| with_labels(mesh, error));
+        }
+        let of = |is_wanted: &dyn Fn(bool) -> bool| {
+            let (sections, factor, mass) = (&self.sections, &self.stiffness_factor, &self.lumped_mass);
+            let found = stable_increment_of(mesh, sections, factor, mass, |kind| is_wanted(kind.is_acoustic()));
+            found.map_err(|error| with_labels(mesh, error))
+        };
+        if self.wet.is_empty() {
+            return of(&|_| true);
+        }
+        let (solids, fluids) = (of(&|is_fluid| !is_fluid)?, of(&|is_fluid| is_fluid)?);
+        let [of_solids, of_fluids] = [solids, fluids].map(|found| (2.0 / found.increment).powi(2));
+        let together = joint_frequency(of_solids, of_fluids, frequency_of_pairs(&self.wet, &self.lumped_mass));
+        let stiffest = if of_fluids > of_solids { fluids } else { solids };
+        Ok(StableIncrement { increment: 2.0 / together.sqrt(), ..stiffest })
+    }
+
+    /// The dashpot at a node.
+    pub fn dashpot(&self, node: u32) -> Option<&Dashpot> {
+        self.dashpots.binary_search_by_key(&node, |dashpot| dashpot.node).ok().map(|at| &self.dashpots[at])
+    }
+
+    /// Whether a material has damping in proportion to its stiffness.
+    pub fn is_lagged(&self) -> bool {
+        !self.damping_beta.is_empty()
     }
 
     /// Visits every element that has a degree of freedom for which `is_wanted` holds: its degrees of freedom, its
-    /// stiffness matrix, N/m, row by row, and the factor on it.
+    /// stiffness matrix, N/m, row by row, the factor on it, and β, s.
     pub fn visit_stiffness(
         &self,
         mesh: &MeshView<'_>,
         is_wanted: impl Fn(usize) -> bool,
-        mut visit: impl FnMut(&[usize], &[f64], f64),
+        mut visit: impl FnMut(&[usize], &[f64], [f64; 2]),
     ) {
         let mut factors = self.stiffness_factor.iter().copied().chain(std::iter::repeat(1.0));
         for group in &mesh.groups {
@@ -119,12 +187,33 @@ impl Matter {
                 let dofs = nodes.iter().flat_map(dofs_of);
                 if dofs.clone().any(&is_wanted) {
                     let dofs: Vec<usize> = dofs.collect();
+                    let beta = self.damping_beta.get(section as usize).copied().unwrap_or(0.0);
                     let (positions, section) = (elements::positions(mesh, nodes), &self.sections[section as usize]);
-                    visit(&dofs, &elements::element_stiffness(group.kind, &positions, section), factor);
+                    visit(&dofs, &elements::element_stiffness(group.kind, &positions, section), [factor, beta]);
                 }
             }
         }
     }
+}
+
+/// Acoustic elements are made of fluids, and others are not: a section may have got another material by its name.
+fn check_phases(mesh: &MeshView<'_>, setup: &Setup) -> Result<(), MatterError> {
+    for group in &mesh.groups {
+        for &index in group.section {
+            let section = &setup.sections[index as usize];
+            let material = &setup.materials[section.material as usize];
+            let is_fluid = material.elasticity.bulk().is_some();
+            if is_fluid != group.kind.is_acoustic() {
+                return Err(MatterError::Phase {
+                    section: section.name.clone(),
+                    kind: group.kind.name(),
+                    material: material.name.clone(),
+                    what: if is_fluid { "a fluid" } else { "no fluid" },
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Names elements as the user knows them.

@@ -8,12 +8,17 @@
 mod assemble;
 mod columns;
 mod faces;
+mod fluid;
+mod host;
+mod impedance;
 mod loads;
 mod matter;
 mod model;
+mod periodic;
 mod pogo_files;
 mod resolution;
 mod run;
+mod single;
 mod snapshots;
 mod stepper;
 
@@ -44,15 +49,11 @@ impl Solve for Explicit {
 
     fn shots(setup: &mut Setup, table: Option<&Path>) -> Result<Vec<String>, SolveError> {
         if let Some(table) = table {
-            setup.shots = shots::read_table(table).map_err(SolveError::Table)?;
+            let names: Vec<&str> = setup.names_of_sources().collect();
+            setup.shots = shots::read_table(table, &names).map_err(SolveError::Table)?;
         }
-        let refuse = |reason| {
-            SolveError::Table(format!(
-                "{}error: {reason}",
-                table.map_or_else(String::new, |table| format!("{}: ", table.display()))
-            ))
-        };
-        setup.check_shots().map_err(refuse)?;
+        let place = table.map_or_else(String::new, |table| format!("{}: ", table.display()));
+        setup.check_shots().map_err(|reason| SolveError::Table(format!("{place}error: {reason}")))?;
         Ok(setup.shots.iter().map(|shot| shot.name.clone()).collect())
     }
 

@@ -9,6 +9,7 @@ use std::path::Path;
 use pogo_formats::explicit::Setup;
 use pogo_formats::explicit::energy::{EnergyRow, write_csv};
 use pogo_formats::write::checkpoint::Checkpoint;
+use pogo_formats::write::report::{Curve, Panel};
 use pogo_formats::write::traces::Traces;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::dynamics::signals::Signals;
@@ -16,6 +17,7 @@ use pogo_kernels::dynamics::{SignalTable, State};
 use pogo_kernels::explicit::{ElementStepper, EnergySums};
 
 use super::columns::Columns;
+use super::fluid::energy_between;
 use super::matter::Matter;
 use super::pogo_files::PogoHistories;
 use super::resolution::coarse_signals;
@@ -40,6 +42,8 @@ pub(super) struct Model<'a> {
     pub initial_energy: Option<f64>,
     /// What `--pogo-files` writes of the traces.
     pub pogo: PogoHistories,
+    /// Energy is conserved: there are no copied displacements, or they make the mesh periodic.
+    pub is_balanced: bool,
 }
 
 impl checkpoint::State for State {
@@ -100,21 +104,34 @@ impl Stepped for Model<'_> {
     fn look(&mut self, _: &Signals<'_>, due: Due) -> Result<(Option<EnergyRow>, Option<Frame>), DeviceError> {
         let sums = if due.frame { None } else { self.stepper.energy_sums()? };
         let (sums, frame) = match sums {
-            Some(sums) => (sums, None),
+            Some(sums) => (Sums { of_solids: sums, ..Sums::default() }, None),
             None => {
                 let state = self.stepper.state()?;
-                let internal_force = self.stepper.internal_force(&state.displacement)?;
-                let sums = self::sums(&state, &internal_force, &self.matter.lumped_mass, self.dimension);
+                let mut internal_force = self.stepper.internal_force(&state.displacement)?;
+                let mut sums = self::sums(&state, &internal_force, self.matter, self.dimension);
+                sums.between = energy_between(&self.matter.wet, self.dimension, self.clock.time_increment, &state);
+                if due.frame && self.matter.is_lagged() {
+                    internal_force = self.stepper.lagged_force(&state.displacement, &state.increment)?;
+                }
                 (sums, due.frame.then_some((state, internal_force)))
             }
         };
-        let row = row(self.stepper.step(), &sums, self.clock, self.initial_energy);
+        let mut row = row(self.stepper.step(), &sums, self.clock, self.initial_energy);
+        if self.matter.is_lagged() {
+            // Its account holds what internal forces have taken: what is stored of it is not lost.
+            row.damped -= row.strain;
+        }
         self.initial_energy = Some(row.initial);
         Ok((due.energy.then_some(row), frame))
     }
 
     fn balance(&self, sample: &EnergyRow) -> Balance {
-        balance(sample)
+        let mut balance = balance(sample);
+        // What is kinetic in a solid stands for the compression of a fluid, and grows with it where a run is not stable.
+        if !self.matter.fluid.is_empty() {
+            balance.growing = Some(sample.kinetic.max(sample.strain));
+        }
+        Balance { error: balance.error.filter(|_| self.is_balanced), ..balance }
     }
 
     fn derived(&mut self) -> &mut dyn DerivedColumns {
@@ -145,37 +162,78 @@ impl Reported for Model<'_> {
         Ok(files)
     }
 
+    fn charts(&self, energies: &[EnergyRow]) -> Vec<Panel> {
+        let times: Vec<f64> = energies.iter().map(|row| row.time).collect();
+        let curve =
+            |name: &str, of: fn(&EnergyRow) -> f64| Curve::new(name, times.clone(), energies.iter().map(of).collect());
+        let curves = vec![
+            curve("kinetic", |row| row.kinetic),
+            curve("strain", |row| row.strain),
+            curve("external work", |row| row.external),
+            curve("damped", |row| row.damped),
+            curve("balance", EnergyRow::balance),
+        ];
+        vec![Panel::over_time("energy", "J", curves)]
+    }
+
     fn warnings(&self, _: &Finished) -> Vec<String> {
         let mut warnings = coarse_signals(self.setup, self.clock.time_increment);
         warnings.extend_from_slice(&self.pogo.warnings);
+        if !self.is_balanced {
+            let why = "elements on one side of the mesh do not repeat those on the other";
+            warnings.push(format!(
+                "the copied displacements do not make the mesh periodic, as {why}: energy is not conserved"
+            ));
+        }
         warnings
     }
 }
 
+/// What the energy balance needs of a state.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    of_solids: EnergySums,
+    /// Σ m Δq_n² of fluids, kg m²: twice their energy of compression times Δt².
+    compression: f64,
+    /// Σ (q_n − Δq_n) f_int(q_n) of fluids, J: twice their kinetic energy.
+    flow: f64,
+    /// See [`energy_between`], J.
+    between: f64,
+}
+
 /// Sums over a state for [`row`]. `internal_force` is K u_n.
-fn sums(state: &State, internal_force: &[f64], lumped_mass: &[f64], dimension: usize) -> EnergySums {
-    let mut kinetic = 0.0;
-    let mut strain = 0.0;
+fn sums(state: &State, internal_force: &[f64], matter: &Matter, dimension: usize) -> Sums {
+    let mut sums = Sums::default();
     let rows = state.displacement.chunks_exact(dimension).zip(state.increment.chunks_exact(dimension));
-    for (&mass, ((u, du), force)) in lumped_mass.iter().zip(rows.zip(internal_force.chunks_exact(dimension))) {
+    let rows = rows.zip(internal_force.chunks_exact(dimension));
+    for (node, (&mass, ((u, du), force))) in matter.lumped_mass.iter().zip(rows).enumerate() {
+        if matter.is_fluid(node) {
+            sums.compression += mass * du[0] * du[0];
+            sums.flow += (u[0] - du[0]) * force[0];
+            continue;
+        }
         for ((u, du), force) in u.iter().zip(du).zip(force) {
-            kinetic += mass * du * du;
-            strain += (u - du) * force;
+            sums.of_solids.kinetic += mass * du * du;
+            sums.of_solids.strain += (u - du) * force;
         }
     }
-    EnergySums { kinetic, strain, external_work: state.external_work, damped_energy: state.damped_energy }
+    sums.of_solids.external_work = state.external_work;
+    sums.of_solids.damped_energy = state.damped_energy;
+    sums
 }
 
 /// Energies at step n; `initial` is the energy at t = 0, none at step 0.
-fn row(step: u64, sums: &EnergySums, clock: Clock, initial: Option<f64>) -> EnergyRow {
+fn row(step: u64, sums: &Sums, clock: Clock, initial: Option<f64>) -> EnergyRow {
+    let Sums { of_solids, compression, flow, between } = *sums;
     let dt = clock.time_increment;
-    let (kinetic, strain) = (0.5 * sums.kinetic / (dt * dt), 0.5 * sums.strain);
+    let kinetic = 0.5 * of_solids.kinetic / (dt * dt) + 0.5 * flow;
+    let strain = 0.5 * of_solids.strain + 0.5 * compression / (dt * dt) + between;
     EnergyRow {
         time: clock.time(step),
         kinetic,
         strain,
-        external: sums.external_work,
-        damped: sums.damped_energy,
+        external: of_solids.external_work,
+        damped: of_solids.damped_energy,
         initial: initial.unwrap_or(kinetic + strain),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use pogo_formats::dynamics::Increment;
 use pogo_formats::explicit::energy::EnergyRow;
 use pogo_formats::explicit::summary::{ExplicitSummary, FinalEnergy, WorstElement};
 use pogo_formats::explicit::{Explicit, Setup};
@@ -13,11 +14,15 @@ use pogo_kernels::explicit::Problem;
 use pogo_kernels::explicit::elements::StableIncrement;
 
 use super::assemble::{self, Actions, Assembled};
+use super::fluid;
+use super::host;
 use super::matter::Matter;
 use super::model::Model;
+use super::periodic;
 use super::pogo_files::PogoHistories;
+use super::single;
 use super::snapshots::{self, Fields};
-use super::stepper::{self, Engine};
+use super::stepper::{self, Engine, Limit};
 use crate::RunSummary;
 use crate::call::Call;
 use crate::config::lumping_name;
@@ -42,15 +47,21 @@ pub(super) fn run(
 ) -> Result<RunSummary, SolveError> {
     let began = Instant::now();
     let mesh = &file.mesh();
-    let Assembled { matter, bound, clock, mut signals, actions, columns, mut histories } =
-        timed("assemble", || assemble::assemble(mesh, setup, call))?;
-    let problem = problem(file, &matter, &actions, clock, histories.monitors());
-    let stable = timed("stable increment", || check_stability(&problem, bound, call, observer))?;
+    periodic::check_call(setup, call, observer)?;
+    fluid::check_call(mesh, call, observer)?;
+    let (assembled, stable) = assembled(file, setup, call)?;
+    let Assembled { matter, bound, clock, mut signals, actions, columns, mut histories } = assembled;
+    let monitors = periodic::origins_of(setup, mesh, histories.monitors());
+    let problem = problem(file, &matter, &actions, clock, monitors);
+    single::check(&problem, call)?;
+    host::check_call(&problem, call, observer)?;
+    let owner = format!("element {}", mesh.element_name(bound.element));
+    run::check_stability(call, clock.time_increment, stable.increment, &owner, ", refine less there", observer)?;
     let pogo = PogoHistories::plan(mesh, setup, call, clock, &histories)?;
     let identity = identity(mesh, setup, call, clock);
     let set_up = timings::stage("set up");
     let (state, energies) = run::start(call, &identity, &mut histories, || {
-        Ok(assemble::initial_state(mesh, &matter, &actions, &mut signals, clock.time_increment))
+        Ok(assemble::initial_state(mesh, &matter, &actions, &mut signals, (clock.time_increment, setup.explicit.start)))
     })?;
     let engine = Engine::new(&problem, &state, &signals, call, observer)?;
     drop(set_up);
@@ -62,24 +73,37 @@ pub(super) fn run(
     let plan_fields = timings::stage("plan fields");
     let requests = if call.settings.fields { setup.fields.as_slice() } else { &[] };
     let order = if requests.is_empty() { Vec::new() } else { mesh.node_names().user_order() };
-    let drawn = snapshots::Model { mesh, matter: &matter, actions: &actions, clock, title: &setup.title };
+    let momentum = fluid::momentum_factors(mesh, setup);
+    let (title, momentum) = (setup.title.as_str(), momentum.as_slice());
+    let drawn = snapshots::Model { mesh, matter: &matter, actions: &actions, clock, title, momentum };
     let mut fields = Fields::plan(drawn, requests, &order, call, first_step, signals.clone())?;
     drop(plan_fields);
-    let mut plan = Plan::new(call, clock, stable, identity, &engine.device);
+    let mut plan = Plan::new(call, clock, stable.increment, identity, &engine.device);
     plan.sample_energy_at(&fields.steps());
     observer.started(&Outlook {
         n_nodes: mesh.n_nodes() as u64,
         n_elements: mesh.n_elements() as u64,
         n_blocks: file.blocks().n_blocks() as u64,
         worst_element: mesh.element_name(bound.element),
+        is_bound: !stable.is_exact,
         n_threads: engine.n_threads,
         words: ["node", "element"],
         ..plan.outlook(first_step)
     });
-    let Engine { stepper, bytes_per_node_step, n_threads, .. } = engine;
+    let Engine { mut stepper, bytes_per_node_step, n_threads, .. } = engine;
+    let is_balanced = periodic::is_balanced(&setup.copied, mesh, &mut *stepper)?;
     let initial_energy = energies.first().map(|row: &EnergyRow| row.initial);
-    let model =
-        Model { stepper, columns, setup, matter: &matter, dimension: mesh.dimension, clock, initial_energy, pogo };
+    let model = Model {
+        stepper,
+        columns,
+        setup,
+        matter: &matter,
+        dimension: mesh.dimension,
+        clock,
+        initial_energy,
+        pogo,
+        is_balanced,
+    };
     let mut time_loop = TimeLoop { model, signals, histories, energies, plan };
     let finished = run::run(&mut time_loop, &mut fields, &setup.title, observer)?;
     let energy = FinalEnergy::from(time_loop.energies.last().copied().unwrap_or_default());
@@ -88,7 +112,7 @@ pub(super) fn run(
     let line = finished.line(&details);
     let summary = ExplicitSummary {
         worst_element: worst_element(mesh, bound),
-        stable_increment: stable,
+        stable_increment: stable.increment,
         device: time_loop.plan.device,
         threads: n_threads as u32,
         node_steps_per_second: rate,
@@ -98,18 +122,21 @@ pub(super) fn run(
         peak_memory_bytes: peak_memory(),
         ..summary(file, setup, call, clock, finished)
     };
-    let summary = RunSummary::write(call.folder, summary, |s| (&s.ending, s.total_seconds, &s.warnings))?;
+    let summary = RunSummary::write(call, summary, |s| (&s.ending, s.total_seconds, &s.warnings))?;
     observer.ended(&line);
     Ok(summary)
 }
 
 /// The run that a checkpoint belongs to.
 fn identity(mesh: &MeshView<'_>, setup: &Setup, call: &Call<'_>, clock: Clock) -> Identity {
+    let mut setup = setup.clone();
+    (setup.explicit.time, setup.explicit.increment) = (0.0, Increment::Fixed(clock.time_increment));
     Identity {
         block_hash: call.block_file.hash.clone(),
         precision: call.settings.precision.name(),
-        fingerprint: fingerprint(setup, clock.n_steps, clock.time_increment, &[]),
-        settings: "settings (--set, --time, --increment or --lumping)",
+        fingerprint: fingerprint(&setup, clock.time_increment, &[]),
+        settings: "settings (--set, --increment or --lumping)",
+        clock,
         n_dofs: super::dofs(mesh).n(),
     }
 }
@@ -120,9 +147,10 @@ fn problem<'a>(
     matter: &Matter,
     actions: &Actions,
     clock: Clock,
-    monitors: &[u64],
+    monitors: Vec<u64>,
 ) -> Problem<'a> {
-    let Matter { sections, stiffness_factor, lumped_mass, damping_rate } = matter.clone();
+    let Matter { sections, stiffness_factor, lumped_mass, damping_rate, damping_beta, dashpots, wet, .. } =
+        matter.clone();
     Problem {
         mesh: file.mesh(),
         blocks: file.blocks(),
@@ -131,10 +159,14 @@ fn problem<'a>(
         stiffness_factor,
         lumped_mass,
         damping_rate,
+        damping_beta,
+        dashpots,
         time_increment: clock.time_increment,
         forces: actions.forces.free.clone(),
         constraints: actions.constraints.clone(),
-        monitors: monitors.to_vec(),
+        monitors,
+        copied: actions.copied.clone(),
+        wet,
     }
 }
 
@@ -169,18 +201,25 @@ fn summary(
     }
 }
 
-/// The stable increment, s; an error if that of the problem is larger, unless that is allowed.
-fn check_stability(
-    problem: &Problem<'_>,
-    bound: StableIncrement,
+/// A model ready to be stepped, and its stable increment. An automatic increment is that of the elements' bound, or that of the
+/// whole model where that is known and larger by more than a few percent.
+fn assembled<'a>(
+    file: &BlockFile<Explicit>,
+    setup: &'a Setup,
     call: &Call<'_>,
-    observer: &mut dyn Observer,
-) -> Result<f64, SolveError> {
-    let (increment, n_threads) = (problem.time_increment, call.settings.n_threads());
-    let stable = stepper::stable_increment(problem, bound, n_threads);
-    let owner = format!("element {}", problem.mesh.element_name(bound.element));
-    run::check_stability(call, increment, stable, &owner, ", refine less there", observer)?;
-    Ok(stable)
+) -> Result<(Assembled<'a>, Limit), SolveError> {
+    let mesh = &file.mesh();
+    let first = timed("assemble", || assemble::assemble(mesh, setup, call, None))?;
+    let limit = timed("stable increment", || {
+        let problem = problem(file, &first.matter, &first.actions, first.clock, Vec::new());
+        stepper::stable_increment(&problem, first.bound, first.clock.n_steps, call.settings.n_threads())
+    });
+    let is_automatic = matches!(setup.explicit.increment, Increment::Automatic { .. }) && call.resume.is_none();
+    if !is_automatic || limit.increment <= first.bound.increment {
+        return Ok((first, limit));
+    }
+    drop(first);
+    Ok((timed("assemble", || assemble::assemble(mesh, setup, call, Some(limit.increment)))?, limit))
 }
 
 fn worst_element(mesh: &MeshView<'_>, bound: StableIncrement) -> Option<WorstElement> {

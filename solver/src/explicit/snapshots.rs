@@ -3,24 +3,28 @@
 //! Velocity and acceleration are centred, as in the traces: from Δu_n and the force balance at step n,
 //!
 //! ```text
-//! a_n = [(F_n − f_int(u_n))/m − α Δu_n/Δt] / (1 + α Δt/2),   v_n = Δu_n/Δt + Δt/2 a_n
+//! a_n = [(F_n − f_int)/m − α Δu_n/Δt] / (1 + α Δt/2),   v_n = Δu_n/Δt + Δt/2 a_n
 //! ```
 //!
-//! and from u_{n+1} on prescribed components.
+//! and from u_{n+1} on prescribed components. f_int is that of the step, at u_n + β/Δt Δu_n.
 
 use pogo_formats::dynamics::{FieldQuantity, FieldRequest};
 use pogo_formats::explicit::fields::{Field, FieldMesh};
 use pogo_formats::mesh::MeshView;
-use pogo_formats::write::plot::{Scalar, SnapshotOptions, snapshot_png};
-use pogo_kernels::dynamics::State;
+use pogo_formats::write::plot::{Look, MeshPicture, Scalar, sheet};
+use pogo_formats::write::report::{self, MeshSample, Report};
 use pogo_kernels::dynamics::signals::Signals;
+use pogo_kernels::dynamics::{SignalTable, State};
+use pogo_kernels::explicit::DashpotStep;
 use pogo_kernels::explicit::elements::{ElementFields, element_fields};
 
 use super::assemble::Actions;
+use super::fluid;
 use super::matter::Matter;
 use super::pogo_files::PogoFields;
 use crate::call::Call;
 use crate::error::SolveError;
+use crate::run::reel::Scene;
 use crate::run::schedule::{self, Clock};
 use crate::run::snapshots::Snapshots;
 use crate::run::writer::FrameWriter;
@@ -33,6 +37,8 @@ pub(super) struct Model<'a> {
     pub actions: &'a Actions,
     pub clock: Clock,
     pub title: &'a str,
+    /// See [`fluid::momentum_factors`].
+    pub momentum: &'a [f64],
 }
 
 /// Writes the snapshots of a run.
@@ -42,6 +48,10 @@ pub(super) struct Fields<'a> {
     mesh: Option<FieldMesh<'a>>,
     /// What `--pogo-files` writes.
     pogo: Option<PogoFields<'a>>,
+    /// What each pixel shows, where there are pictures.
+    picture: Option<MeshPicture>,
+    /// What the report shows.
+    sample: Option<MeshSample>,
     model: Model<'a>,
     signals: Signals<'a>,
 }
@@ -70,23 +80,43 @@ impl<'a> Fields<'a> {
         }
         let mesh = if plans.is_empty() { None } else { Some(FieldMesh::new(model.mesh, order)?) };
         let pogo = PogoFields::plan(model.mesh, &plans, order, (call, model.clock), first_step)?;
-        Ok(Self { snapshots: Snapshots::plan(plans, model.clock, call, first_step)?, mesh, pogo, model, signals })
+        let (mut picture, mut sample) = (None, None);
+        let scene = || {
+            let look = look(&model);
+            let width = sheet::plot_width(look.width, model.mesh.dimension == 2, true);
+            let drawn = picture.insert(MeshPicture::new(model.mesh, None, None, width));
+            let (camera, ink) = (drawn.camera.clone(), std::mem::take(&mut drawn.ink));
+            Scene { look, n_values: camera.width * camera.height, camera, ink }
+        };
+        let n_frames = report::FRAMES as usize + 1;
+        let n_samples = || sample.insert(MeshSample::new(model.mesh, n_frames, report::FIELD_BYTES)).len();
+        let snapshots = Snapshots::plan(plans, model.clock, call, first_step, (scene, n_samples))?;
+        Ok(Self { snapshots, mesh, pogo, picture, sample, model, signals })
     }
 
     fn draw(&mut self, state: &State) -> Result<(), SolveError> {
-        let mesh = self.model.mesh;
-        let rows = state.displacement.chunks_exact(mesh.dimension);
-        let size: Vec<f64> = rows.map(|u| u.iter().map(|u| u * u).sum::<f64>().sqrt()).collect();
-        if size.iter().all(|&size| size == 0.0) {
+        let (step, time) = (state.step, self.model.clock.time(state.step));
+        if self.snapshots.due_frame(step).is_none() && self.snapshots.due_sample(step).is_none() {
             return Ok(());
         }
-        let options = SnapshotOptions {
-            title: self.model.title.into(),
-            time: Some(self.model.clock.time(state.step)),
-            ..SnapshotOptions::default()
-        };
-        Ok(snapshot_png(&self.snapshots.picture(state.step), mesh, Scalar::Nodal(&size), &options)?)
+        let size = self.model.drawn(state);
+        if let (Some(picture), Some(reel)) = (&self.picture, self.snapshots.due_frame(step)) {
+            reel.push(step, time, &picture.values(Scalar::Nodal(&size)))?;
+        }
+        if let (Some(sample), Some(samples)) = (&self.sample, self.snapshots.due_sample(step)) {
+            samples.push(step, time, &sample.values(Scalar::Nodal(&size)))?;
+        }
+        Ok(())
     }
+}
+
+fn look(model: &Model<'_>) -> Look {
+    let look = Look { title: model.title.into(), subtitle: "size of the displacement".into(), ..Look::default() };
+    if model.momentum.is_empty() {
+        return look;
+    }
+    let subtitle = "density of momentum; in fluids |pressure| over the speed of sound".to_owned();
+    Look { subtitle, label: "momentum".into(), unit: "Pa s/m".into(), ..look }
 }
 
 /// Energies and snapshots are written at a state with f_int of its displacement, N.
@@ -105,10 +135,20 @@ impl FrameWriter for Fields<'_> {
         files
     }
 
-    fn write(&mut self, (state, internal_force): Frame) -> Result<(), SolveError> {
-        if self.snapshots.wants_picture(state.step) {
-            self.draw(&state)?;
+    fn finish(&mut self, goes_on: bool, report: Option<&mut Report>) -> Result<(), SolveError> {
+        self.picture = None;
+        self.snapshots.finish(goes_on)?;
+        let sampled = self.snapshots.sampled(goes_on)?;
+        if let (Some(report), Some(sample), Some(sampled)) = (report, &self.sample, sampled) {
+            let look = look(&self.model);
+            let scale = look.scale(&sampled.spread);
+            sample.show(report, &look, &scale, &sampled.names, &sampled.values, None);
         }
+        Ok(())
+    }
+
+    fn write(&mut self, (state, internal_force): Frame) -> Result<(), SolveError> {
+        self.draw(&state)?;
         if let Some(pogo) = &mut self.pogo {
             pogo.write(&state)?;
         }
@@ -129,10 +169,18 @@ impl FrameWriter for Fields<'_> {
             }
             false => ElementFields::default(),
         };
+        let dimension = self.model.mesh.dimension;
+        let of_solids = fluid::without_fluid(matter, dimension, &state.displacement);
+        let displacement = of_solids.as_deref().unwrap_or(&state.displacement);
+        let pressure = match wants(&[FieldQuantity::Pressure]) {
+            true => fluid::pressure(matter, dimension, clock.time_increment, &state),
+            false => Vec::new(),
+        };
         let field = |&quantity: &FieldQuantity| Field {
             quantity,
             values: match quantity {
-                FieldQuantity::Displacement => &state.displacement,
+                FieldQuantity::Displacement => displacement,
+                FieldQuantity::Pressure => &pressure,
                 FieldQuantity::Velocity => &velocity,
                 FieldQuantity::Acceleration => &acceleration,
                 FieldQuantity::Stress => &elements.stress,
@@ -158,18 +206,76 @@ impl Model<'_> {
         for force in &self.actions.forces.free {
             acceleration[force.dof as usize] += force.value * table.values[force.signal as usize];
         }
+        for pair in &self.matter.wet {
+            let p = -state.increment[pair.fluid as usize * dimension] / dt;
+            let of_solid = &mut acceleration[pair.solid as usize * dimension..][..dimension];
+            of_solid.iter_mut().zip(pair.area).for_each(|(force, area)| *force += area * p);
+        }
         for (dof, a) in acceleration.iter_mut().enumerate() {
             let mass = self.matter.lumped_mass[dof / dimension];
             let alpha = self.matter.damping_rate.get(dof / dimension).copied().unwrap_or(0.0);
             let velocity = state.increment[dof] / dt;
             *a = if mass > 0.0 { (*a / mass - alpha * velocity) / (1.0 + 0.5 * alpha * dt) } else { 0.0 };
         }
+        self.add_dashpots(state, internal_force, &table, &mut acceleration);
         for constraint in &self.actions.constraints {
             let dof = constraint.dof as usize;
             let next = constraint.value * table.values[table.n_signals + constraint.signal as usize];
             acceleration[dof] = (next - state.displacement[dof] - state.increment[dof]) / (dt * dt);
         }
-        let velocity = state.increment.iter().zip(&acceleration).map(|(du, a)| du / dt + 0.5 * dt * a).collect();
-        [velocity, acceleration]
+        self.actions.copied.copy(&mut acceleration, dimension);
+        let velocity: Vec<f64> =
+            state.increment.iter().zip(&acceleration).map(|(du, a)| du / dt + 0.5 * dt * a).collect();
+        [velocity, acceleration].map(|values| fluid::without_fluid(self.matter, dimension, &values).unwrap_or(values))
+    }
+
+    /// What pictures show of each node, (n_nodes,): the size of the displacement; in models with fluids the density of momentum,
+    /// which for a plane wave in a fluid is its pressure over the speed of sound.
+    fn drawn(&self, state: &State) -> Vec<f64> {
+        let size = |row: &[f64]| row.iter().map(|u| u * u).sum::<f64>().sqrt();
+        let d = self.mesh.dimension;
+        if self.momentum.is_empty() {
+            return state.displacement.chunks_exact(d).map(size).collect();
+        }
+        let dt = self.clock.time_increment;
+        let rows = state.increment.chunks_exact(d).zip(self.momentum);
+        rows.map(|(row, factor)| factor * size(row) / dt).collect()
+    }
+    /// Sets the accelerations of nodes with dashpots, whose components meet.
+    fn add_dashpots(&self, state: &State, internal_force: &[f64], table: &SignalTable, acceleration: &mut [f64]) {
+        let (dt, dimension, matter) = (self.clock.time_increment, self.mesh.dimension, self.matter);
+        if matter.dashpots.is_empty() {
+            return;
+        }
+        let mut net = internal_force.to_vec();
+        for force in &self.actions.forces.free {
+            net[force.dof as usize] -= force.value * table.values[force.signal as usize];
+        }
+        let constraints = &self.actions.constraints;
+        for dashpot in &matter.dashpots {
+            let node = dashpot.node as usize;
+            let row = |values: &[f64]| {
+                let mut row = [0.0; 3];
+                row[..dimension].copy_from_slice(&values[node * dimension..(node + 1) * dimension]);
+                row
+            };
+            let (u, old) = (row(&state.displacement), row(&state.increment));
+            let mut held = [None; 3];
+            for (component, held) in held.iter_mut().enumerate().take(dimension) {
+                let dof = (node * dimension + component) as u64;
+                let at = constraints.binary_search_by_key(&dof, |constraint| constraint.dof).ok();
+                *held = at.map(|at| {
+                    let constraint = &constraints[at];
+                    let next = constraint.value * table.values[table.n_signals + constraint.signal as usize];
+                    next - u[component]
+                });
+            }
+            let rate = matter.damping_rate.get(node).copied().unwrap_or(0.0);
+            let step = DashpotStep::new(dashpot, (matter.lumped_mass[node], rate), held.map(|held| held.is_some()), dt);
+            let next = step.next(old, row(&net), held.map(Option::unwrap_or_default));
+            for component in 0..dimension {
+                acceleration[node * dimension + component] = (next[component] - old[component]) / (dt * dt);
+            }
+        }
     }
 }

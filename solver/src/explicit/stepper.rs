@@ -8,7 +8,7 @@ use pogo_formats::system::threads;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::dynamics::State;
 use pogo_kernels::dynamics::signals::Signals;
-use pogo_kernels::explicit::elements::{StableIncrement, global_stable_increment};
+use pogo_kernels::explicit::elements::{StableIncrement, damped_factors, global_stable_increment};
 use pogo_kernels::explicit::{
     CpuOptions, ElementStepper, GpuError, GpuOptions, MOST_DEVICES, PartMember, Problem, StepperError, TeamStepper,
     cpu_stepper, gpu_stepper,
@@ -25,6 +25,8 @@ use crate::team::{Cells, Split};
 
 /// Iterations of the estimate of the whole model's limit; they leave it under 1 % too high.
 const LIMIT_ITERATIONS: usize = 100;
+/// Estimates with damping in proportion to the stiffness: they leave 2 % of the gain.
+const DAMPED_ROUNDS: usize = 6;
 /// Factor on that estimate.
 const LIMIT_MARGIN: f64 = 0.98;
 
@@ -166,6 +168,9 @@ impl Engine {
             let (stepper, bytes_per_node_step) = cpu_stepper(call.settings.precision, problem, state, options)?;
             Ok(Self { stepper, bytes_per_node_step, device: "cpu".into(), n_threads })
         };
+        if !problem.copied.is_empty() || problem.mesh.has_fluid() || problem.only_on_cpu().is_some() {
+            return cpu(observer);
+        }
         let gpu = |ordinal, observer: &mut dyn Observer| {
             let options = GpuOptions { ordinal };
             let (stepper, report) = gpu_stepper(call.settings.precision, problem, state, signals, options)?;
@@ -233,22 +238,74 @@ impl Cut {
     }
 }
 
-/// A lower bound of the largest stable increment, s. The bound of the elements is cheap and on the safe side, so the limit of
-/// the whole model is estimated only for an increment beyond it.
-pub(super) fn stable_increment(problem: &Problem<'_>, bound: StableIncrement, n_threads: usize) -> f64 {
-    if problem.time_increment <= bound.increment {
-        return bound.increment;
+/// The stable increment as far as it is known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limit {
+    /// A lower bound of the largest stable increment, s.
+    pub increment: f64,
+    /// It is that of the whole model, and not the one of the stiffest element.
+    pub is_exact: bool,
+}
+
+/// Node-steps up to which the limit of the whole model is worked out in any case: a second or two on one core.
+const CHEAP: usize = 20_000_000;
+/// Steps of a run that are worth the limit of the whole model.
+const WORTH: u64 = 20 * LIMIT_ITERATIONS as u64;
+/// The limit of the whole model is of use if it is larger than the elements' bound by this factor.
+const GAIN: f64 = 1.05;
+
+/// The stable increment. The bound of the elements is cheap and on the safe side. The limit of the whole model is estimated for
+/// an increment beyond that, and where it costs little against the run; the choice depends on the model alone, so that every
+/// device makes the same steps.
+pub(super) fn stable_increment(problem: &Problem<'_>, bound: StableIncrement, n_steps: u64, n_threads: usize) -> Limit {
+    let costs_little = problem.lumped_mass.len() * LIMIT_ITERATIONS <= CHEAP && n_steps >= WORTH;
+    let of_elements = Limit { increment: bound.increment, is_exact: false };
+    if problem.time_increment <= bound.increment && !costs_little {
+        return of_elements;
     }
+    match of_whole_model(problem, bound.increment, n_threads) {
+        // Of an even mesh both are the same but for the margin.
+        Some(limit) if limit > GAIN * bound.increment || problem.time_increment > bound.increment => {
+            Limit { increment: rounded_down(limit).max(bound.increment), is_exact: true }
+        }
+        _ => of_elements,
+    }
+}
+
+/// A number with three digits, so that processors that round otherwise agree.
+fn rounded_down(value: f64) -> f64 {
+    let unit = 10_f64.powf(value.log10().floor() - 2.0);
+    (value / unit).floor() * unit
+}
+
+/// A lower bound of the largest stable increment of the whole model, s. With damping in proportion to the stiffness it
+/// depends on the increment by itself. From an increment that is not above it, such as the elements' `bound`, it leads to one
+/// that is not above it either and nearer by half at least.
+fn of_whole_model(problem: &Problem<'_>, bound: f64, n_threads: usize) -> Option<f64> {
+    // What fluids and solids that touch do to each other is no part of K.
+    if !problem.wet.is_empty() {
+        return None;
+    }
+    if !problem.is_lagged() {
+        return of_undamped_model(problem, n_threads);
+    }
+    let mut undamped = Problem { damping_beta: Vec::new(), ..problem.clone() };
+    (0..DAMPED_ROUNDS).try_fold(bound, |increment, _| {
+        let (mesh, beta) = (&problem.mesh, &problem.damping_beta);
+        undamped.stiffness_factor = damped_factors(mesh, &problem.stiffness_factor, beta, increment);
+        of_undamped_model(&undamped, n_threads).map(|limit| limit.max(increment))
+    })
+}
+
+/// The same without such damping.
+fn of_undamped_model(problem: &Problem<'_>, n_threads: usize) -> Option<f64> {
     let n_dofs = problem.lumped_mass.len() * problem.mesh.dimension;
     let rest = State { displacement: vec![0.0; n_dofs], increment: vec![0.0; n_dofs], ..State::default() };
-    cpu_stepper(Precision::F64, problem, &rest, CpuOptions::new(n_threads))
-        .ok()
-        .and_then(|(mut stepper, _)| {
-            let constrained: Vec<u64> = problem.constraints.iter().map(|constraint| constraint.dof).collect();
-            let (mass, dimension) = (&problem.lumped_mass, problem.mesh.dimension);
-            // A stepper on the CPU does not fail.
-            let force = |u: &[f64]| stepper.internal_force(u).unwrap_or_default();
-            global_stable_increment(mass, dimension, &constrained, LIMIT_ITERATIONS, force).ok()
-        })
-        .map_or(bound.increment, |limit| (LIMIT_MARGIN * limit).max(bound.increment))
+    let (mut stepper, _) = cpu_stepper(Precision::F64, problem, &rest, CpuOptions::new(n_threads)).ok()?;
+    let constrained: Vec<u64> = problem.constraints.iter().map(|constraint| constraint.dof).collect();
+    let (mass, dimension) = (&problem.lumped_mass, problem.mesh.dimension);
+    // A stepper on the CPU does not fail.
+    let force = |u: &[f64]| stepper.internal_force(u).unwrap_or_default();
+    let limit = global_stable_increment(mass, dimension, &constrained, LIMIT_ITERATIONS, force).ok()?;
+    Some(LIMIT_MARGIN * limit)
 }

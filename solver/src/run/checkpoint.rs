@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use pogo_formats::write::checkpoint::{self, Checkpoint};
+use pogo_formats::write::summary::Status;
 use pogo_formats::write::traces::Traces;
 use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
 use rkyv::bytecheck::CheckBytes;
@@ -12,7 +13,9 @@ use rkyv::util::AlignedVec;
 use rkyv::{Archive, Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::schedule::Clock;
 use crate::error::SolveError;
+use crate::folder::read_summary;
 
 /// Name of the checkpoint in the output folder.
 pub(crate) const FILE_NAME: &str = "checkpoint.pogo";
@@ -49,7 +52,7 @@ pub(crate) trait State: Sized {
 }
 
 /// Tells runs apart whose checkpoints must not be mixed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Identity {
     pub block_hash: String,
     /// `f32` or `f64`.
@@ -58,15 +61,16 @@ pub(crate) struct Identity {
     pub fingerprint: u64,
     /// The command line's words for what the fingerprint is made of.
     pub settings: &'static str,
+    pub clock: Clock,
     /// Number of degrees of freedom.
     pub n_dofs: usize,
 }
 
-/// Hash of the model as it is solved (overrides applied), of its time steps, and of `options` that change the solution.
-pub(crate) fn fingerprint(setup: &impl Archived, n_steps: u64, time_increment: f64, options: &[bool]) -> u64 {
+/// Hash of the model as it is solved (overrides applied), of its increment, and of `options` that change the solution. The time
+/// of the run is left out of `setup`: a run may go on to a longer one.
+pub(crate) fn fingerprint(setup: &impl Archived, time_increment: f64, options: &[bool]) -> u64 {
     // Serialising plain numbers into memory does not fail.
     let mut bytes = rkyv::to_bytes::<BoxedError>(setup).map(|bytes| bytes.to_vec()).unwrap_or_default();
-    bytes.extend(n_steps.to_le_bytes());
     bytes.extend(time_increment.to_bits().to_le_bytes());
     bytes.extend(options.iter().map(|&option| u8::from(option)));
     xxh3_64(&bytes)
@@ -106,6 +110,7 @@ pub(crate) fn write<S: State, E: Archived>(
                 block_hash: identity.block_hash.as_str().into(),
                 precision: identity.precision.into(),
                 fingerprint: identity.fingerprint,
+                time_increment: identity.clock.time_increment,
                 payload: bytes.as_slice().into(),
                 ..state.motion()
             };
@@ -114,13 +119,21 @@ pub(crate) fn write<S: State, E: Archived>(
     (payload.recorded, written)
 }
 
+/// The increment of a checkpoint, s; none where it cannot be read, which [`read`] then says.
+pub(crate) fn time_increment(path: &Path) -> Option<f64> {
+    checkpoint::time_increment(path)
+}
+
 /// Reads a checkpoint of the same run.
 ///
 /// # Errors
 /// No such file, damage, or a checkpoint of another block file, precision or settings.
 pub(crate) fn read<S: State, E: Archived>(path: &Path, identity: &Identity) -> Result<(S, Recorded<E>), SolveError> {
     if matches!(path.try_exists(), Ok(false)) {
-        return Err(SolveError::NoCheckpoint { path: path.into() });
+        let folder = path.parent().unwrap_or(path);
+        let is_finished = read_summary(folder).is_some_and(|summary| summary["status"] == Status::Completed.name());
+        let path = path.into();
+        return Err(if is_finished { SolveError::NothingKept { path } } else { SolveError::NoCheckpoint { path } });
     }
     let found = checkpoint::read(path)?;
     let other = |what| SolveError::OtherRun { path: path.into(), what };
@@ -135,6 +148,10 @@ pub(crate) fn read<S: State, E: Archived>(path: &Path, identity: &Identity) -> R
         || found.increment.len() != identity.n_dofs
     {
         return Err(other(identity.settings));
+    }
+    if found.step > identity.clock.n_steps {
+        let time = identity.clock.time(found.step);
+        return Err(SolveError::BeyondTime { path: path.into(), time });
     }
     // The checkpoint's own checksum has held, so this fails only for one that another version wrote.
     let mut aligned = AlignedVec::<16>::with_capacity(found.payload.len());

@@ -197,6 +197,8 @@ fn prescribed(boundary: &Boundary, absolute: bool, initial_velocity: f64) -> (Si
         }
         BoundaryKind::Displacement => (Signal::Value(amplitude), value),
         BoundaryKind::Velocity => (Signal::Velocity(amplitude), value),
+        // q is minus the integral of the pressure.
+        BoundaryKind::Pressure => (Signal::Sum(amplitude), -value),
         BoundaryKind::Acceleration if value == 0.0 => (Signal::Velocity(None), initial_velocity),
         BoundaryKind::Acceleration => {
             (Signal::Acceleration { amplitude, initial_velocity: initial_velocity / value }, value)

@@ -3,8 +3,10 @@
 //! At a recorded step n the kernels give u_n, Δu_n and Δu_{n+1}. Then
 //!
 //! ```text
-//! V_n = (Δu_n + Δu_{n+1}) / 2Δt        A_n = (Δu_{n+1} − Δu_n) / Δt²
+//! V_n = (Δu_n + Δu_{n+1}) / 2Δt        A_n = (Δu_{n+1} − Δu_n) / Δt²        p_n = −Δq_n / Δt
 //! ```
+//!
+//! with the pressure p of fluids and their unknown q in the place of a displacement.
 
 use std::path::Path;
 
@@ -43,6 +45,7 @@ enum Source {
     Displacement(usize),
     Velocity(usize),
     Acceleration(usize),
+    Pressure(usize),
     Derived(usize),
     Zero,
 }
@@ -131,6 +134,7 @@ impl Histories {
                 TraceQuantity::Nodal(NodalQuantity::Displacement) => Source::Displacement(recorded()),
                 TraceQuantity::Nodal(NodalQuantity::Velocity) => Source::Velocity(recorded()),
                 TraceQuantity::Nodal(NodalQuantity::Acceleration) => Source::Acceleration(recorded()),
+                TraceQuantity::Nodal(NodalQuantity::Pressure) => Source::Pressure(recorded()),
                 _ => derived.column(column).map_or(Source::Zero, Source::Derived),
             }
         };
@@ -210,6 +214,7 @@ impl Histories {
                 Source::Displacement(index) => record.values[index][0],
                 Source::Velocity(index) => (record.values[index][1] + record.values[index][2]) / (2.0 * dt),
                 Source::Acceleration(index) => (record.values[index][2] - record.values[index][1]) / (dt * dt),
+                Source::Pressure(index) => -record.values[index][1] / dt,
                 Source::Derived(column) => derived.value(column, record),
                 Source::Zero => 0.0,
             };

@@ -13,6 +13,7 @@ pub(crate) mod conditions;
 pub(crate) mod energy;
 pub(crate) mod histories;
 mod pace;
+pub(crate) mod reel;
 pub(crate) mod schedule;
 pub(crate) mod snapshots;
 pub(crate) mod time_loop;
@@ -26,6 +27,7 @@ use pogo_formats::timings::{self, timed};
 use pogo_formats::words::counted;
 use pogo_formats::write::matlab;
 use pogo_formats::write::plot;
+use pogo_formats::write::report::{self, Panel};
 use pogo_formats::write::summary::Status;
 use pogo_formats::write::traces::Traces;
 use pogo_kernels::device::DeviceError;
@@ -33,8 +35,8 @@ use pogo_kernels::device::DeviceError;
 use self::checkpoint::{Archived, Identity, Recorded, State};
 use self::energy::Divergence;
 use self::histories::Histories;
+use self::reel::PICTURE;
 use self::schedule::Clock;
-use self::snapshots::PICTURE;
 use self::time_loop::{End, Stepped, TimeLoop};
 use self::writer::FrameWriter;
 use crate::call::Call;
@@ -129,11 +131,11 @@ pub(crate) fn start<S: State, E: Archived>(
     histories: &mut Histories,
     beginning: impl FnOnce() -> Result<S, SolveError>,
 ) -> Result<(S, Vec<E>), SolveError> {
-    let Some(file) = &call.config.restart else { return Ok((beginning()?, Vec::new())) };
-    let file = file.clone().unwrap_or_else(|| call.folder.join(checkpoint::FILE_NAME));
-    let (state, Recorded { traces, energies }) = checkpoint::read::<S, E>(&file, identity)?;
+    let Some(file) = &call.resume else { return Ok((beginning()?, Vec::new())) };
+    let (state, Recorded { traces, energies }) = checkpoint::read::<S, E>(file, identity)?;
     let step = state.motion().step;
-    histories.resume(traces, step).ok_or(SolveError::OtherRun { path: file, what: "outputs" })?;
+    let what = "outputs (those that count intervals depend on --time)";
+    histories.resume(traces, step).ok_or(SolveError::OtherRun { path: file.clone(), what })?;
     Ok((state, energies))
 }
 
@@ -170,6 +172,8 @@ pub(crate) trait Reported: Stepped {
         folder: &Path,
         comments: &[String],
     ) -> Result<Vec<String>, SolveError>;
+    /// Curves of the report beside the traces.
+    fn charts(&self, energies: &[Self::Energy]) -> Vec<Panel>;
     /// What the user should know although the run came to its end.
     fn warnings(&self, _report: &Finished) -> Vec<String> {
         Vec::new()
@@ -240,6 +244,7 @@ pub(crate) fn run<M: Reported>(
         }
     };
     let _writing = timings::stage("write results");
+    frames.finish(status == Status::Interrupted, call.report().as_deref_mut())?;
     let comments = call.provenance(title);
     let mut files = histories.traces.write(call.folder, &comments)?;
     if let Some(path) = mat {
@@ -258,7 +263,12 @@ pub(crate) fn run<M: Reported>(
         finished.warnings.extend(plot_traces(&histories.traces, call.folder, title, &note)?);
         finished.files.push("traces.svg".into());
     }
-    finished.files.extend(settle_checkpoint(status, call.folder));
+    if let Some(mut report) = call.report() {
+        report.traces(&histories.traces);
+        report.curves("Energies and counts", "", &model.charts(energies));
+        finished.files.push(report::NAME.into());
+    }
+    finished.files.extend(settle_checkpoint(status, call));
     results.settle(&mut finished.files, |old| call.is_resumed() && old.starts_with(PICTURE));
     Ok(finished)
 }
@@ -292,11 +302,12 @@ fn plot_traces(traces: &Traces, folder: &Path, title: &str, note: &str) -> Resul
 }
 
 /// The file that holds the last state, if it stays.
-fn settle_checkpoint(status: Status, folder: &Path) -> Option<String> {
+fn settle_checkpoint(status: Status, call: &Call<'_>) -> Option<String> {
     match status {
+        Status::Completed if call.settings.keep_checkpoint => Some(checkpoint::FILE_NAME.into()),
         // It would only invite going on with a run that is done.
         Status::Completed => {
-            drop(std::fs::remove_file(folder.join(checkpoint::FILE_NAME)));
+            drop(std::fs::remove_file(call.folder.join(checkpoint::FILE_NAME)));
             None
         }
         Status::Interrupted => Some(checkpoint::FILE_NAME.into()),

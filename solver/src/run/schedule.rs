@@ -35,6 +35,20 @@ impl Clock {
         }
     }
 
+    /// The steps of a run that goes on from a checkpoint with this increment, s, which an automatic one takes over. Whole
+    /// increments end at the run's time or behind it.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn going_on(time: f64, increment: Increment, stable: f64, before: Option<f64>) -> Result<Self, String> {
+        let (Some(time_increment), Increment::Automatic { .. }) = (before, increment) else {
+            return Self::new(time, increment, stable);
+        };
+        let nearest = checked_steps(time, time_increment)?;
+        let is_short = time > nearest as f64 * time_increment * (1.0 + 1e-9);
+        Ok(Self { time_increment, n_steps: nearest + u64::from(is_short) })
+    }
+
     /// t_n, s.
     pub fn time(&self, step: u64) -> f64 {
         step as f64 * self.time_increment

@@ -1,18 +1,11 @@
 //! Which snapshots are due at which steps, and their files.
 
-use std::path::PathBuf;
-
-use pogo_formats::dynamics::OutputInterval;
 use pogo_formats::write::fields::FieldSeries;
 
-use super::schedule::{self, Clock};
+use super::reel::{Reel, Sampled, Samples, Scene};
+use super::schedule::Clock;
 use crate::call::Call;
 use crate::error::SolveError;
-
-/// What the names of pictures begin with.
-pub(crate) const PICTURE: &str = "snapshot-";
-/// Pictures of a run whose model asks for no snapshot.
-const DEFAULT_PICTURES: OutputInterval = OutputInterval::Count(4);
 
 /// Snapshots with the same content at the same steps: one series of files.
 pub(crate) struct Series<Q> {
@@ -21,27 +14,24 @@ pub(crate) struct Series<Q> {
     steps: Vec<u64>,
 }
 
-/// Steps at which pictures are drawn, and the pictures so far.
-struct Pictures {
-    steps: Vec<u64>,
-    names: Vec<String>,
-}
-
 /// All snapshots of a run.
 pub(crate) struct Snapshots<Q> {
     series: Vec<Series<Q>>,
-    pictures: Option<Pictures>,
-    folder: PathBuf,
+    reel: Option<Reel>,
+    samples: Option<Samples>,
 }
 
 impl<Q> Snapshots<Q> {
     /// One series for each content and its steps; without any, no field is written. With `--plot`, pictures are drawn at every
-    /// snapshot, or at a few steps of a run without snapshots. What an earlier run has written up to `first_step` stays.
+    /// snapshot, or at a few steps of a run without snapshots; `scene` is asked for where there are to be pictures, and
+    /// `n_samples`, the numbers of a frame of the report, where there is to be one. What an earlier run has written up to
+    /// `first_step` stays.
     pub fn plan(
         requests: Vec<(Q, Vec<u64>)>,
         clock: Clock,
         call: &Call<'_>,
         first_step: u64,
+        (scene, n_samples): (impl FnOnce() -> Scene, impl FnOnce() -> usize),
     ) -> Result<Self, SolveError> {
         let (folder, format) = (call.folder, call.settings.field_format);
         let mut series = Vec::with_capacity(requests.len());
@@ -54,22 +44,22 @@ impl<Q> Snapshots<Q> {
             };
             series.push(Series { content, files, steps });
         }
-        let mut snapshots = Self { series, pictures: None, folder: folder.to_path_buf() };
-        if call.settings.plot {
-            let mut steps = snapshots.steps();
-            if steps.is_empty() {
-                steps = schedule::steps(&DEFAULT_PICTURES, clock);
-            }
-            snapshots.pictures = Some(Pictures { steps, names: Vec::new() });
+        let mut snapshots = Self { series, reel: None, samples: None };
+        if call.settings.draws() {
+            let steps = snapshots.steps();
+            snapshots.reel = Some(Reel::plan(scene(), steps, clock, call, first_step));
+        }
+        if call.settings.report {
+            snapshots.samples = Some(Samples::plan(n_samples(), clock, call, first_step));
         }
         Ok(snapshots)
     }
 
     /// Steps at which something is written, increasing.
     pub fn steps(&self) -> Vec<u64> {
-        let pictures = self.pictures.iter().map(|pictures| pictures.steps.as_slice());
-        let plans = self.series.iter().map(|series| series.steps.as_slice()).chain(pictures);
-        let mut steps: Vec<u64> = plans.flatten().copied().collect();
+        let of_series = self.series.iter().flat_map(|series| series.steps.iter().copied());
+        let mut steps: Vec<u64> = of_series.chain(self.reel.iter().flat_map(Reel::steps)).collect();
+        steps.extend(self.samples.iter().flat_map(|samples| samples.steps().iter().copied()));
         steps.sort_unstable();
         steps.dedup();
         steps
@@ -79,7 +69,8 @@ impl<Q> Snapshots<Q> {
     pub fn files(&self) -> Vec<String> {
         let written = self.series.iter().filter(|series| !series.files.is_empty());
         let names = written.filter_map(|series| Some(series.files.path().file_name()?.to_str()?.to_owned()));
-        names.chain(self.pictures.iter().flat_map(|pictures| pictures.names.iter().cloned())).collect()
+        let drawn = self.reel.iter().flat_map(Reel::names).chain(self.samples.iter().flat_map(Samples::names));
+        names.chain(drawn.cloned()).collect()
     }
 
     /// The series that are due at a step.
@@ -92,16 +83,23 @@ impl<Q> Snapshots<Q> {
         self.series.iter().any(|series| series.steps.binary_search(&step).is_ok() && content(&series.content))
     }
 
-    /// Whether a picture is due at a step.
-    pub fn wants_picture(&self, step: u64) -> bool {
-        self.pictures.as_ref().is_some_and(|pictures| pictures.steps.binary_search(&step).is_ok())
+    /// The reel, if a frame of it is due at a step.
+    pub fn due_frame(&mut self, step: u64) -> Option<&mut Reel> {
+        self.reel.as_mut().filter(|reel| reel.wants(step))
     }
 
-    /// File for the picture of a step, which is listed from now on.
-    pub fn picture(&mut self, step: u64) -> PathBuf {
-        let name = format!("{PICTURE}{step:09}.png");
-        let path = self.folder.join(&name);
-        self.pictures.iter_mut().for_each(|pictures| pictures.names.push(name.clone()));
-        path
+    /// The samples of the report, if a frame of them is due at a step.
+    pub fn due_sample(&mut self, step: u64) -> Option<&mut Samples> {
+        self.samples.as_mut().filter(|samples| samples.steps().binary_search(&step).is_ok())
+    }
+
+    /// The samples of all frames; none where there is no report.
+    pub fn sampled(&mut self, goes_on: bool) -> Result<Option<Sampled>, SolveError> {
+        self.samples.as_mut().map(|samples| samples.finish(goes_on)).transpose()
+    }
+
+    /// Draws what is to be drawn of all frames. They stay for a run that `goes_on` later.
+    pub fn finish(&mut self, goes_on: bool) -> Result<(), SolveError> {
+        self.reel.as_mut().map_or(Ok(()), |reel| reel.finish(goes_on))
     }
 }

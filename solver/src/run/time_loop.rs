@@ -133,6 +133,9 @@ impl<M: Stepped> TimeLoop<'_, M> {
             }
             is_new = true;
             if step >= n_steps {
+                if call.settings.keep_checkpoint && writer.wait() {
+                    self.write_checkpoint(checkpoint::FILE_NAME)?;
+                }
                 break End::Completed;
             }
             let stop = call.interrupts.stop_requested();

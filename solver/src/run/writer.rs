@@ -4,6 +4,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use pogo_formats::system::threads;
+use pogo_formats::write::report::Report;
 
 use crate::error::SolveError;
 
@@ -16,6 +17,8 @@ pub(crate) trait FrameWriter: Send {
     fn steps(&self) -> Vec<u64>;
     /// Writes what is due at the step of the frame.
     fn write(&mut self, frame: Self::Frame) -> Result<(), SolveError>;
+    /// Draws what all frames have to be there for, and puts them into the report. They stay for a run that `goes_on` later.
+    fn finish(&mut self, goes_on: bool, report: Option<&mut Report>) -> Result<(), SolveError>;
     /// Names of the files to open, in the output folder.
     fn files(&self) -> Vec<String>;
 }

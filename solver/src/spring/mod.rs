@@ -10,6 +10,7 @@ mod columns;
 mod model;
 mod report;
 mod run;
+mod single;
 mod snapshots;
 mod stepper;
 

@@ -6,6 +6,7 @@ use pogo_formats::spring::SpringMeshView;
 use pogo_formats::spring::SpringSetup;
 use pogo_formats::spring::results::{SpringEnergy, write_spring_energy, write_spring_events};
 use pogo_formats::write::checkpoint::Checkpoint;
+use pogo_formats::write::report::{Curve, Panel};
 use pogo_formats::write::summary::Status;
 use pogo_formats::write::traces::Traces;
 use pogo_kernels::device::DeviceError;
@@ -189,6 +190,29 @@ impl Reported for Model<'_> {
         let events = self.changes.iter().map(|change| report::event(change, self.mesh, self.setup, dt));
         write_spring_events(&folder.join("broken.csv"), events, comments)?;
         Ok(vec!["energy.csv".into(), "broken.csv".into()])
+    }
+
+    fn charts(&self, energies: &[SpringEnergy]) -> Vec<Panel> {
+        let times: Vec<f64> = energies.iter().map(|row| row.time).collect();
+        let curve = |name: &str, of: &dyn Fn(&SpringEnergy) -> f64| {
+            Curve::new(name, times.clone(), energies.iter().map(of).collect())
+        };
+        let mut energy = vec![
+            curve("kinetic", &|row| row.kinetic),
+            curve("elastic", &|row| row.elastic),
+            curve("gravity", &|row| row.gravity),
+        ];
+        if self.knows_work {
+            energy.push(curve("external work", &|row| row.external));
+            energy.push(curve("dissipated", &|row| row.dissipated));
+        }
+        let springs = Curve { steps: true, ..curve("springs", &|row| row.springs as f64) };
+        let momentum = [0, 1, 2].map(|axis| curve(["x", "y", "z"][axis], &|row| row.momentum[axis]));
+        vec![
+            Panel::over_time("energy", "J", energy),
+            Panel::over_time("momentum", "kg m/s", momentum.to_vec()),
+            Panel::over_time("springs that are there", "", vec![springs]),
+        ]
     }
 
     fn warnings(&self, finished: &Finished) -> Vec<String> {

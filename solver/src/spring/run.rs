@@ -18,6 +18,7 @@ use super::assemble::{self, Actions};
 use super::columns::Columns;
 use super::model::Model;
 use super::report;
+use super::single;
 use super::snapshots::Fields;
 use super::stepper::{self, Engine};
 use crate::RunSummary;
@@ -58,11 +59,13 @@ fn run_in<'scope, 'env, 'a: 'env>(
     let began = Instant::now();
     let Assembled { problem, clock, stable, mut signals, initial_velocities, columns, mut histories, knows_work } =
         timed("assemble", || assemble(mesh, setup, call, observer))?;
+    single::check(&problem, call)?;
     let identity = Identity {
         block_hash: call.block_file.hash.clone(),
         precision: call.settings.precision.name(),
-        fingerprint: fingerprint(setup, clock.n_steps, clock.time_increment, &[problem.follow_work]),
-        settings: "settings (--set, --time, --increment or --no-work)",
+        fingerprint: fingerprint(&without_time(setup, clock), clock.time_increment, &[problem.follow_work]),
+        settings: "settings (--set, --increment or --no-work)",
+        clock,
         n_dofs: assemble::dofs(mesh).n(),
     };
     let set_up = timings::stage("set up");
@@ -82,7 +85,7 @@ fn run_in<'scope, 'env, 'a: 'env>(
     model.columns.follow(&state.changes);
     drop(state);
     let fields = call.settings.fields;
-    let order = if fields || call.settings.plot { mesh.particle_names().user_order() } else { Vec::new() };
+    let order = if fields || call.settings.draws() { mesh.particle_names().user_order() } else { Vec::new() };
     let requests = if fields { setup.fields.as_slice() } else { &[] };
     let mut fields = Fields::plan((mesh, &order), requests, (clock, first_step), call, &setup.title)?;
     drop(plan_fields);
@@ -115,7 +118,7 @@ fn run_in<'scope, 'env, 'a: 'env>(
         ..summary(&model, call, finished)
     };
     drop(model);
-    let summary = RunSummary::write(call.folder, summary, |s| (&s.ending, s.total_seconds, &s.warnings))?;
+    let summary = RunSummary::write(call, summary, |s| (&s.ending, s.total_seconds, &s.warnings))?;
     observer.ended(&line);
     Ok(summary)
 }
@@ -172,6 +175,13 @@ struct Assembled<'a> {
     knows_work: bool,
 }
 
+/// What a checkpoint belongs to, whatever the time of the run.
+fn without_time(setup: &SpringSetup, clock: Clock) -> SpringSetup {
+    let mut setup = setup.clone();
+    (setup.solver.time, setup.solver.increment) = (0.0, Increment::Fixed(clock.time_increment));
+    setup
+}
+
 /// Assembles a model and plans its traces.
 ///
 /// # Errors
@@ -189,7 +199,8 @@ fn assemble<'a>(
     if matches!(increment, Increment::Automatic { .. }) && !stable.is_finite() {
         return Err(call.refuse("no spring limits the increment: give one with --increment"));
     }
-    let clock = Clock::new(setup.solver.time, increment, stable).map_err(|reason| call.refuse(reason))?;
+    let clock = Clock::going_on(setup.solver.time, increment, stable, call.resumed_increment())
+        .map_err(|reason| call.refuse(reason))?;
     let dt = clock.time_increment;
     run::check_stability(call, dt, stable, "the springs", "", observer)?;
 

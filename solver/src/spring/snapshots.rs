@@ -1,12 +1,16 @@
 //! Positions and springs over time.
 
-use pogo_formats::spring::picture::{SpringPaint, bounds, springs_png};
+use pogo_formats::spring::picture::SpringPicture;
+use pogo_formats::spring::report::SpringSample;
 use pogo_formats::spring::results::{SpringCell, SpringFrame};
 use pogo_formats::spring::{SpringFields, SpringMeshView};
+use pogo_formats::write::plot::Look;
+use pogo_formats::write::report::Report;
 use pogo_kernels::spring::{Springs, State};
 
 use crate::call::Call;
 use crate::error::SolveError;
+use crate::run::reel::Scene;
 use crate::run::schedule::{self, Clock};
 use crate::run::snapshots::Snapshots;
 use crate::run::writer::FrameWriter;
@@ -24,9 +28,10 @@ pub(super) struct Fields<'a, 'o> {
     /// The particles in the user's order.
     order: &'o [u32],
     clock: Clock,
-    title: &'a str,
-    /// Lowest and highest corner of the particles at rest.
-    bounds: [[f64; 3]; 2],
+    /// How the model is drawn, where there are pictures.
+    picture: Option<SpringPicture>,
+    /// What the report shows.
+    sample: Option<SpringSample>,
 }
 
 impl<'a, 'o> Fields<'a, 'o> {
@@ -36,19 +41,19 @@ impl<'a, 'o> Fields<'a, 'o> {
         requests: &[SpringFields],
         (clock, first_step): (Clock, u64),
         call: &Call<'_>,
-        title: &'a str,
+        title: &str,
     ) -> Result<Self, SolveError> {
         let content = |request: &SpringFields| Content { springs: request.springs, velocity: request.velocity };
         let plans = requests.iter().map(|request| (content(request), schedule::steps(&request.interval, clock)));
-        let bounds = if call.settings.plot { bounds(mesh.coordinates) } else { [[0.0; 3]; 2] };
-        Ok(Self {
-            snapshots: Snapshots::plan(plans.collect(), clock, call, first_step)?,
-            mesh,
-            order,
-            clock,
-            title,
-            bounds,
-        })
+        let (mut picture, mut sample) = (None, None);
+        let scene = || {
+            let drawn = SpringPicture::new(mesh.coordinates, mesh.n_springs(), Look::default().width, true);
+            let drawn = picture.insert(drawn);
+            Scene { look: drawn.look(title), camera: drawn.camera.clone(), ink: Vec::new(), n_values: drawn.n_values() }
+        };
+        let n_samples = || sample.insert(SpringSample::new(mesh)).len();
+        let snapshots = Snapshots::plan(plans.collect(), clock, call, first_step, (scene, n_samples))?;
+        Ok(Self { snapshots, mesh, order, clock, picture, sample })
     }
 }
 
@@ -64,11 +69,20 @@ impl<'a> FrameWriter for Fields<'a, '_> {
         self.snapshots.files()
     }
 
+    fn finish(&mut self, goes_on: bool, report: Option<&mut Report>) -> Result<(), SolveError> {
+        self.snapshots.finish(goes_on)?;
+        let sampled = self.snapshots.sampled(goes_on)?;
+        if let (Some(report), Some(sample), Some(sampled)) = (report, &self.sample, sampled) {
+            sample.show(report, &sampled.names, &sampled.values);
+        }
+        Ok(())
+    }
+
     fn write(&mut self, (state, springs): Self::Frame) -> Result<(), SolveError> {
         let (step, time) = (state.step, self.clock.time(state.step));
-        let picture = self.snapshots.wants_picture(step);
+        let drawn = self.snapshots.due_frame(step).is_some() || self.snapshots.due_sample(step).is_some();
         let mut cells = Vec::new();
-        if picture || self.snapshots.wants(step, |content| content.springs) {
+        if drawn || self.snapshots.wants(step, |content| content.springs) {
             let n = springs.len() as usize;
             cells.try_reserve_exact(n).map_err(|_| SolveError::Memory { what: "a snapshot of the springs".into() })?;
             springs.strains(&state.displacement, |particles, group, strain| {
@@ -97,8 +111,11 @@ impl<'a> FrameWriter for Fields<'a, '_> {
             };
             series.files.write(step, time, &frame.grid()?)?;
         }
-        if picture {
-            springs_png(&self.snapshots.picture(step), &frame, SpringPaint::Motion, self.bounds, self.title)?;
+        if let (Some(picture), Some(reel)) = (&self.picture, self.snapshots.due_frame(step)) {
+            reel.push(step, time, &picture.values(&frame))?;
+        }
+        if let (Some(sample), Some(samples)) = (&self.sample, self.snapshots.due_sample(step)) {
+            samples.push(step, time, &sample.values(&frame))?;
         }
         Ok(())
     }

@@ -13,11 +13,15 @@
 //! "solver.precision" = ["f32"]
 //! ```
 //!
+//! `collect = ["peak(TIP.4.U2)"]` at the beginning names what `study.csv` shows of the results, as `--collect` does.
+//!
 //! Names are those of `pogo-info --parameters`, and `solver.precision`, `solver.threads` and `solver.allow_unstable`, which
 //! `--set` knows too.
 
+mod collect;
 mod index;
 mod lanes;
+mod record;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,8 +31,10 @@ use pogo_formats::system::inputs;
 use serde::Deserialize;
 use toml::{Table, Value};
 
+pub(crate) use collect::Collected;
 pub(crate) use index::quote;
-pub(crate) use lanes::{lanes, run};
+pub(crate) use lanes::{Cases, Lane, Ran, lanes, run};
+pub(crate) use record::{Common, Record};
 
 /// A study file that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -72,9 +78,20 @@ pub struct Case {
     pub shot: Option<usize>,
 }
 
+/// A study as its file has it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Study {
+    /// In order.
+    pub cases: Vec<Case>,
+    /// What its table shows of the results.
+    pub collect: Vec<String>,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    #[serde(default)]
+    collect: Vec<String>,
     #[serde(default)]
     set: Table,
     #[serde(default)]
@@ -100,12 +117,12 @@ const MAX_ASSIGNMENTS: usize = 2_000_000;
 ///
 /// # Errors
 /// Not TOML, unknown keys, no case at all, two cases of one name, names that are no folder names.
-pub fn read(path: &Path) -> Result<Vec<Case>, StudyError> {
+pub fn read(path: &Path) -> Result<Study, StudyError> {
     let text = inputs::read_to_string(path).map_err(|source| StudyError::Read { path: path.into(), source })?;
     parse(path, &text)
 }
 
-fn parse(path: &Path, text: &str) -> Result<Vec<Case>, StudyError> {
+fn parse(path: &Path, text: &str) -> Result<Study, StudyError> {
     let content = |what: String| StudyError::Content { path: path.into(), what };
     let file: File = toml::from_str(text).map_err(|error| StudyError::Syntax {
         path: path.into(),
@@ -132,14 +149,41 @@ fn parse(path: &Path, text: &str) -> Result<Vec<Case>, StudyError> {
     for case in &cases {
         let name = case.name.as_str();
         // The table of the cases stands beside their folders.
-        if !is_folder_name(name) || name == "study.csv" {
+        if !is_folder_name(name) || name == index::FILE_NAME {
             return Err(content(format!("case name {name:?} cannot be a folder's name; choose another")));
         }
         if !names.insert(name) {
             return Err(content(format!("two cases are named {name:?}; give each its own name")));
         }
     }
-    Ok(cases)
+    Ok(Study { cases, collect: file.collect })
+}
+
+/// Numbers of the cases that `--case` names, increasing; all where it names none. A case is named by its place in the study,
+/// from 1, or by its name.
+///
+/// # Errors
+/// A case that does not exist, or a number that means two.
+pub(crate) fn chosen(wanted: &[String], cases: &[Case]) -> Result<Vec<usize>, String> {
+    let mut chosen = BTreeSet::new();
+    for text in wanted {
+        let named = cases.iter().position(|case| case.name == *text);
+        let numbered = text.parse::<usize>().ok().and_then(|n| n.checked_sub(1)).filter(|&index| index < cases.len());
+        match (named, numbered) {
+            (Some(named), Some(numbered)) if named != numbered => {
+                let (a, b) = (named + 1, numbered + 1);
+                return Err(format!(
+                    "--case {text}: case {a} has this name, and case {b} this number; rename case {a}"
+                ));
+            }
+            (Some(index), _) | (None, Some(index)) => drop(chosen.insert(index)),
+            (None, None) => {
+                let n = cases.len();
+                return Err(format!("there is no case {text}; give a name of the study, or a number from 1 to {n}"));
+            }
+        }
+    }
+    Ok(if wanted.is_empty() { (0..cases.len()).collect() } else { chosen.into_iter().collect() })
 }
 
 /// Quoted names are taken as they are; `material.weld.young = 1` without quotes is a nested table and means the same.
@@ -243,7 +287,24 @@ mod tests {
     use super::*;
 
     fn study(text: &str) -> Result<Vec<Case>, String> {
-        parse(Path::new("s.toml"), text).map_err(|error| error.to_string())
+        parse(Path::new("s.toml"), text).map(|study| study.cases).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn cases_are_chosen_by_number_or_name() {
+        let cases = ["a", "2", "c"].map(|name| Case { name: name.into(), ..Case::default() });
+        let chosen = |wanted: &[&str]| {
+            let wanted: Vec<String> = wanted.iter().map(|&text| text.to_owned()).collect();
+            chosen(&wanted, &cases)
+        };
+        assert_eq!(chosen(&[]), Ok(vec![0, 1, 2]));
+        assert_eq!(chosen(&["c", "1", "a", "2"]), Ok(vec![0, 1, 2]));
+        assert_eq!(chosen(&["3"]), Ok(vec![2]));
+        for text in ["0", "4", "-1", "b", ""] {
+            assert!(chosen(&[text]).unwrap_err().contains("a number from 1 to 3"), "{text}");
+        }
+        let cases = ["2", "b"].map(|name| Case { name: name.into(), ..Case::default() });
+        assert!(super::chosen(&["2".into()], &cases).unwrap_err().contains("rename case 1"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use pogo_formats::voxel::summary::VoxelSummary;
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 use pogo_formats::write::fields::FieldFormat;
 use pogo_formats::write::npy;
+use pogo_formats::write::report::FIELD_BYTES;
 
 use super::results::Solution;
 use super::{fields, picture};
@@ -36,9 +37,9 @@ pub(super) fn need(mesh: &VoxelMeshView<'_>, setup: &VoxelSetup, call: &Call<'_>
     if call.settings.fields && !setup.output.fields.is_empty() {
         need.add("for layers of the fields: leave them out with --no-fields", LAYERS * size[0] * size[1] * 6.0 * 4.0);
     }
-    if call.settings.plot {
+    if call.settings.draws() {
         let [x, y, z] = size;
-        need.add("for the picture: leave out --plot", PIXEL * (x * y).max(y * z).max(x * z));
+        need.add("for the picture: leave out --plot, --movie", PIXEL * (x * y).max(y * z).max(x * z));
     }
     need
 }
@@ -98,10 +99,19 @@ pub(super) fn write_case(
     }
     if call.settings.plot {
         let name = file_name("slice", case, "png");
-        if picture::slice(&folder.join(&name), solution, setup)? {
+        if picture::slice(&folder.join(&name), solution, setup, &case.name)? {
             summary.files.push(name);
         } else {
             summary.warnings.push("the slice to draw cuts no voxel; choose another with output.slice_at".into());
+        }
+    }
+    if let Some(mut report) = call.report() {
+        picture::show(&mut report, solution, setup, &case.name, FIELD_BYTES / setup.cases.len().max(1));
+    }
+    if call.settings.movie {
+        let name = file_name("movie", case, "png");
+        if picture::layers(&folder.join(&name), solution, setup, &case.name)? {
+            summary.files.push(name);
         }
     }
     Ok(())

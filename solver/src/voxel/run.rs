@@ -8,6 +8,7 @@ use pogo_formats::voxel::setup::{Analysis, LoadCase};
 use pogo_formats::voxel::summary::{CaseSummary, VoxelSummary};
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 use pogo_formats::words::counted;
+use pogo_formats::write::report::{Curve, NAME, Panel};
 use pogo_formats::write::summary::{Ending, Status};
 use pogo_formats::write::write_atomically;
 use pogo_kernels::voxel::{FixedDof, Grid, Lame, Moduli, Ratios, Solution as Solved, StaticProblem, most_ranks};
@@ -303,13 +304,38 @@ impl<'a> Run<'a> {
         summary.device_bytes = engine.device_bytes;
         write_residuals(call.folder, &history)?;
         summary.files.push("residual.csv".into());
+        if let Some(mut report) = call.report() {
+            report.curves("Residual", "", &[residuals(&history)]);
+            summary.files.push(NAME.into());
+        }
         complete(&mut summary, began);
         results.settle(&mut summary.files, |_| false);
         let line = last_line(&summary);
-        let summary = RunSummary::write(call.folder, summary, |s| (&s.ending, s.total_seconds, &s.warnings))?;
+        let summary = RunSummary::write(call, summary, |s| (&s.ending, s.total_seconds, &s.warnings))?;
         observer.note(&line);
         Ok(summary)
     }
+}
+
+/// The relative residual of each case over its iterations.
+fn residuals(history: &str) -> Panel {
+    let mut curves: Vec<Curve> = Vec::new();
+    for line in history.lines().skip(1) {
+        // The name of a case may hold commas.
+        let mut fields = line.rsplitn(3, ',');
+        let number = |field: Option<&str>| field.and_then(|field| field.parse().ok()).unwrap_or(f64::NAN);
+        let (residual, iteration) = (number(fields.next()), number(fields.next()));
+        let name = fields.next().filter(|name| !name.is_empty()).unwrap_or("residual");
+        if curves.last().is_none_or(|curve| curve.name != name) {
+            curves.push(Curve::new(name, Vec::new(), Vec::new()));
+        }
+        if let Some(curve) = curves.last_mut() {
+            curve.x.push(iteration);
+            curve.y.push(residual);
+        }
+    }
+    let across = ("iteration".into(), String::new());
+    Panel { label: "relative residual".into(), unit: String::new(), across, log: true, curves }
 }
 
 fn write_residuals(folder: &Path, history: &str) -> Result<(), SolveError> {

@@ -8,13 +8,13 @@ use pogo_formats::mesh::*;
 
 use crate::common::*;
 
-struct Model {
-    folder: tempfile::TempDir,
-    block_file: PathBuf,
+pub struct Model {
+    pub folder: tempfile::TempDir,
+    pub block_file: PathBuf,
 }
 
 /// A small bar hit at its end.
-fn bar(time: f64) -> Model {
+pub fn bar(time: f64) -> Model {
     let mesh = grid_2d(ElementKind::Cps4r, [20, 4], [0.02, 0.004]);
     let mut setup = steel(time);
     setup.amplitudes = vec![burst(4e5)];
@@ -26,22 +26,22 @@ fn bar(time: f64) -> Model {
 }
 
 impl Model {
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = pogo_solve();
         command.arg(&self.block_file).args(["--threads", "1"]).args(arguments).current_dir(self.folder.path());
         command
     }
 
-    fn call(&self, arguments: &[&str]) -> Output {
+    pub fn call(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().unwrap()
     }
 }
 
-fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
@@ -218,8 +218,7 @@ fn help_completions_and_manual_are_there() {
     assert_eq!(version.trim(), format!("pogo-solve {}", pogo_formats::VERSION));
 }
 
-#[cfg(unix)]
-fn wait(child: &mut std::process::Child) -> Option<i32> {
+pub fn wait(child: &mut std::process::Child) -> Option<i32> {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(60) {
         if let Some(status) = child.try_wait().unwrap() {
@@ -231,15 +230,13 @@ fn wait(child: &mut std::process::Child) -> Option<i32> {
     panic!("still running after a minute");
 }
 
-#[cfg(unix)]
-fn signal(child: &std::process::Child, name: &str) {
+pub fn signal(child: &std::process::Child, name: &str) {
     let status = Command::new("kill").args([format!("-{name}"), child.id().to_string()]).status().unwrap();
     assert!(status.success());
 }
 
 /// Waits until the run has begun, that is until its signals are caught.
-#[cfg(unix)]
-fn wait_for_start(child: &mut std::process::Child) {
+pub fn wait_for_start(child: &mut std::process::Child) {
     use std::io::{BufRead, BufReader};
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(lines.by_ref().any(|line| line.unwrap().contains("stable up to")));

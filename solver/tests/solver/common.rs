@@ -79,7 +79,7 @@ pub fn grid_3d(kind: ElementKind, [nx, ny, nz]: [usize; 3], [lx, ly, lz]: [f64; 
                             connectivity.extend([corner[0], corner[a], corner[b], corner[6]]);
                         }
                     }
-                    ElementKind::C3d6 => {
+                    ElementKind::C3d6 | ElementKind::C3d6f => {
                         for [a, b, c] in [[0, 1, 2], [0, 2, 3]] {
                             connectivity.extend([
                                 corner[a],
@@ -130,6 +130,7 @@ pub fn steel(time: f64) -> Setup {
             density: DENSITY,
             elasticity: Elasticity::Isotropic { young: YOUNG, poisson: POISSON },
             damping_alpha: 0.0,
+            damping_beta: 0.0,
         }],
         sections: vec![Section {
             name: "all".into(),
@@ -144,11 +145,19 @@ pub fn steel(time: f64) -> Setup {
         boundaries: Vec::new(),
         initial_velocities: Vec::new(),
         shots: Vec::new(),
+        copied: Default::default(),
+        interface: Default::default(),
+        impedances: Vec::new(),
         absorbing_layers: Vec::new(),
         element_histories: Vec::new(),
         histories: Vec::new(),
         fields: Vec::new(),
-        explicit: ExplicitSettings { time, increment: Increment::Automatic { factor: 0.9 }, lumping: Lumping::RowSum },
+        explicit: ExplicitSettings {
+            time,
+            increment: Increment::Automatic { factor: 0.9 },
+            lumping: Lumping::RowSum,
+            start: Start::SecondOrder,
+        },
     }
 }
 

@@ -102,10 +102,14 @@ fn a_device_lost_among_several_ends_the_run_with_one_message() {
     let arguments = ["--device", "cuda:0,0", "--checkpoint-interval", "1000steps"];
     let output = model.call(&arguments, &[]);
     assert!(output.status.success(), "{output:?}");
-    for (function, part) in [("cuMemcpyHtoD_v2", 0.0), ("cuLaunchKernel", 0.0), ("cuLaunchKernel", 0.6)] {
+    let mut failing = vec![("cuMemcpyHtoD_v2", 0.0, 0), ("cuLaunchKernel", 0.0, 0)];
+    // In a pass of each of the two devices, and between passes.
+    failing.extend((0..4).map(|further| ("cuLaunchKernel", 0.6, further)));
+    failing.extend([("cuStreamSynchronize", 0.6, 0), ("cuMemcpyDtoH_v2", 0.6, 0)]);
+    for (function, part, further) in failing {
         let before = model.calls(function);
         model.call(&arguments, &[]);
-        let n = 1 + (part * (model.calls(function) - before) as f64) as usize;
+        let n = 1 + further + (part * (model.calls(function) - before) as f64) as usize;
         let said = error(&model.call(&arguments, &[("FAKE_CUDA_FAIL", &format!("{function}:{n}:719"))]));
         assert!(said.contains("unspecified launch failure"), "{function}:{n}: {said}");
         assert_eq!(said.contains("--restart"), part > 0.0, "{function}:{n}: {said}");

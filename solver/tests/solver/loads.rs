@@ -5,7 +5,8 @@ use pogo_formats::dynamics::*;
 use pogo_formats::explicit::*;
 use pogo_formats::mesh::*;
 
-const KINDS_3D: [ElementKind; 4] = [ElementKind::C3d4, ElementKind::C3d6, ElementKind::C3d8, ElementKind::C3d8r];
+const KINDS_3D: [ElementKind; 5] =
+    [ElementKind::C3d4, ElementKind::C3d6, ElementKind::C3d6f, ElementKind::C3d8, ElementKind::C3d8r];
 const KINDS_2D: [ElementKind; 6] = [
     ElementKind::Cpe3,
     ElementKind::Cps3,

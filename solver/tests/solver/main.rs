@@ -5,6 +5,8 @@ mod arrivals;
 mod command;
 mod common;
 mod device;
+mod limits;
 mod loads;
 mod runs;
 mod shots;
+mod studies;

@@ -93,7 +93,9 @@ fn a_table_takes_the_place_of_the_models_shots_and_one_may_be_chosen() {
     assert_eq!(names(&solve(&table).unwrap()), ["b", "a"]);
     assert_eq!(traces(&path("table/b")), traces(&path("out/both")));
     let index = std::fs::read_to_string(path("table/study.csv")).unwrap();
-    assert!(index.starts_with("case,status,seconds,message\nb,completed,"), "{index}");
+    let heads = index.lines().next().unwrap();
+    assert!(heads.starts_with("case,status,seconds,message,energy.external,"), "{index}");
+    assert!(heads.ends_with(",peak(R.121.U2)") && index.lines().nth(1).unwrap().starts_with("b,completed,"), "{index}");
     assert!(path("table/shots.npz").exists());
 
     let chosen = Config { shot: vec!["both".into()], output: Some(path("chosen")), ..model.clone() };
@@ -120,9 +122,12 @@ fn shots_that_make_no_sense_are_refused() {
         assert!(error.contains(expected), "{error}");
     };
     refused(&Config { shot: vec!["right".into()], ..model.clone() }, "there is no shot right; there are left, both");
-    refused(&Config { restart: Some(None), ..model.clone() }, "--shot NAME");
+    refused(&Config { restart: Some(Some("a.pogo".into())), ..model.clone() }, "give --restart without a.pogo");
     for (table, expected) in [
-        ("shot,source\na,force7\n", "there is no source force7; there are force105, force140, force30, base"),
+        (
+            "shot,source\na,force7\n",
+            "s.csv:2: error: there is no source force7; there are force105, force140, force30, base",
+        ),
         ("shot,source\na,force105\na,force105\n", "twice"),
         ("shot,source\n../a,force105\n", "cannot be a folder's name"),
         ("shot,source,scale\na,force105,x\n", "s.csv:2: error: `x` is no finite number"),

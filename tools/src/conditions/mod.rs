@@ -13,7 +13,7 @@ use pogo_formats::job::{
     self, Action, AmplitudeReference, Components, Dynamics, JobError, Located, Region, Variables, point,
 };
 use pogo_formats::mesh::Mesh;
-use pogo_formats::words::counted;
+use pogo_formats::words::{counted, listed};
 
 use crate::prepare::Remarks;
 
@@ -21,7 +21,7 @@ pub use area::area_fractions;
 pub use geometry::Geometry;
 #[cfg(test)]
 pub use geometry::{Nearest, tributary_fractions};
-pub use names::{find_name, find_set, listed, name_or, unique};
+pub use names::{find_name, find_set, name_or, unique};
 pub use region::check_sides;
 
 /// What acts on a model of dynamics and what is recorded at its nodes.
@@ -47,7 +47,7 @@ impl Conditions {
         };
         for load in &mut self.loads {
             match &mut load.kind {
-                LoadKind::Concentrated { nodes, .. } => renumber(nodes),
+                LoadKind::Concentrated { nodes, .. } | LoadKind::Volume { nodes, .. } => renumber(nodes),
                 LoadKind::Pressure { faces, .. } | LoadKind::Traction { faces, .. } => {
                     faces.iter_mut().for_each(|face| renumber(face));
                 }
@@ -121,28 +121,38 @@ impl Apply<'_> {
     fn source(&mut self, item: &Located<job::Source>, index: usize) -> Message<()> {
         let source = &item.value;
         let nodes = self.nodes(&item.place, source.region()?, source.tolerance)?;
-        let direction = source.unit_direction(self.dimension())?;
         let name = name_or(&source.name, "SOURCE", index);
         let amplitude = add_amplitude(&mut self.conditions.amplitudes, source.amplitude.as_ref(), &name)?;
         match source.action()? {
-            Action::Force(magnitude) => {
+            action @ (Action::Force(magnitude) | Action::Volume(magnitude)) => {
+                let is_force = matches!(action, Action::Force(_));
                 let weights = match nodes.weights {
                     Some(weights) => weights,
                     None if nodes.nodes.len() == 1 => vec![1.0],
                     None => area_fractions(self.mesh, &nodes.nodes).unwrap_or_else(|| {
-                        let text = "these nodes are not a part of the surface: each takes the same force";
+                        let what = if is_force { "force" } else { "flow" };
+                        let text = format!("these nodes are not a part of the surface: each takes the same {what}");
                         self.remarks.note(&item.place, text);
                         vec![1.0 / nodes.nodes.len() as f64; nodes.nodes.len()]
                     }),
                 };
-                let kind = LoadKind::Concentrated { nodes: nodes.nodes, weights, direction };
+                let kind = if is_force {
+                    let direction = source.unit_direction(self.dimension())?;
+                    LoadKind::Concentrated { nodes: nodes.nodes, weights, direction }
+                } else {
+                    LoadKind::Volume { nodes: nodes.nodes, weights }
+                };
                 let text = format!("source {name} replaces the deck's load");
                 let load = Load { name, kind, magnitude, amplitude };
                 if put(&mut self.conditions.loads, load, |load| &load.name) {
                     self.remarks.note(&item.place, text);
                 }
             }
+            Action::Pressure(value) => {
+                self.push_pressure(&name, nodes.nodes, value, amplitude);
+            }
             Action::Motion(kind, value) => {
+                let direction = source.unit_direction(self.dimension())?;
                 for component in (0..self.dimension()).filter(|&component| direction[component] != 0.0) {
                     let value = value * direction[component];
                     let nodes = nodes.nodes.clone();
@@ -158,6 +168,10 @@ impl Apply<'_> {
         let name = name_or(&boundary.name, "FIX", index);
         let nodes = self.nodes(&item.place, boundary.region()?, boundary.tolerance)?.nodes;
         let amplitude = add_amplitude(&mut self.conditions.amplitudes, boundary.amplitude.as_ref(), &name)?;
+        if boundary.kind.is_some_and(|word| word.0 == BoundaryKind::Pressure) {
+            self.push_pressure(&name, nodes, boundary.value, amplitude);
+            return Ok(());
+        }
         let components = match &boundary.components {
             Components::All => (0..self.dimension() as u8).collect(),
             Components::These(list) => list.iter().map(|component| component.0).collect::<Vec<_>>(),
@@ -168,6 +182,13 @@ impl Apply<'_> {
             self.push_boundary(&name, nodes.clone(), component, kind, boundary.value, amplitude);
         }
         Ok(())
+    }
+
+    /// Prescribes the pressure of nodes of a fluid.
+    fn push_pressure(&mut self, name: &str, nodes: Vec<u32>, value: f64, amplitude: Option<u32>) {
+        let name = unique(&format!("{name}.8"), &self.conditions.boundaries, |b| &b.name);
+        let kind = BoundaryKind::Pressure;
+        self.conditions.boundaries.push(Boundary { name, nodes, component: 0, kind, value, amplitude });
     }
 
     fn push_boundary(
@@ -299,7 +320,7 @@ fn variables(given: &Variables, dimension: usize) -> Message<Vec<(NodalQuantity,
     for &(quantity, component) in &given.0 {
         let components = match component {
             Some(component) => component..component + 1,
-            None => 0..dimension as u8,
+            None => 0..quantity.n_components(dimension as u8),
         };
         for component in components {
             exists(component, dimension)?;

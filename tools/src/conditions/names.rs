@@ -1,6 +1,7 @@
 //! Items and sets by their names.
 
 use pogo_formats::mesh::NamedSet;
+use pogo_formats::words::listed;
 
 /// The name that a table of a job gives itself, or its kind and number.
 pub fn name_or(given: &Option<String>, kind: &str, index: usize) -> String {
@@ -22,16 +23,6 @@ pub fn unique<T>(name: &str, items: &[T], name_of: impl Fn(&T) -> &str) -> Strin
         number += 1;
     }
     candidate
-}
-
-/// `; there are A, B, C`, at most ten names.
-pub fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    let names: Vec<&str> = names.collect();
-    match names.len() {
-        0 => "; there are none".to_owned(),
-        n if n > 10 => format!("; there are {} and {} more", names[..10].join(", "), n - 10),
-        _ => format!("; there are {}", names.join(", ")),
-    }
 }
 
 /// A set by its name; `SET` also finds `INSTANCE.SET` where only one instance has it. `what` is what the set holds, for the

@@ -1,7 +1,7 @@
 //! The nodes of a region that a job names.
 
 use pogo_formats::job::{Place, Region, Sides, point};
-use pogo_formats::mesh::{Mesh, user_label};
+use pogo_formats::mesh::{Mesh, NamedSet, user_label};
 use pogo_formats::words::counted;
 
 use super::{Apply, Message, find_set};
@@ -58,7 +58,10 @@ impl Apply<'_> {
                 Ok(self.geometry.on_sides(sides, near).into())
             }
             Region::Set(name) => {
-                let set = find_set(&self.mesh.node_sets, name, "node")?;
+                let set = match find_set(&self.mesh.node_sets, name, "node") {
+                    Ok(set) => set,
+                    Err(none) => return self.nodes_of_elements(place, name).ok_or(none),
+                };
                 if set.members.is_empty() {
                     return Err(format!("node set {} has no node that an element uses", set.name));
                 }
@@ -66,6 +69,20 @@ impl Apply<'_> {
             }
             Region::All => Ok((0..self.mesh.n_nodes() as u32).collect::<Vec<_>>().into()),
         }
+    }
+
+    /// The nodes of an element set, where there is no node set of that name.
+    fn nodes_of_elements(&mut self, place: &Place, name: &str) -> Option<Nodes> {
+        let is_it = |set: &&NamedSet| set.name.eq_ignore_ascii_case(name);
+        let set = self.mesh.element_sets.iter().find(is_it).filter(|set| !set.members.is_empty())?;
+        let elements = set.members.iter().filter_map(|&element| self.mesh.place(element));
+        let mut nodes: Vec<u32> = elements.flat_map(|(group, at)| group.nodes(at)).copied().collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let counted = counted(nodes.len(), "node");
+        self.remarks
+            .note(place, format_args!("no node set {name}: took the {counted} of the element set {}", set.name));
+        Some(nodes.into())
     }
 
     /// The nearest node. It is noted with its distance if `tell` is set; a distance of more than an element is a warning.

@@ -7,9 +7,10 @@ use pogo_formats::eikonal::block::Eikonal;
 use pogo_formats::eikonal::setup::{
     Decomposition, Directions, EikonalSettings, EikonalSetup, LocalSolver, StartRegion, Velocity,
 };
-use pogo_formats::eikonal::{Drawn, EikonalMeshView, TreesView, nodes_of};
+use pogo_formats::eikonal::{Drawn, EikonalMeshView, TreesView, in_metres, metre, nodes_of};
 use pogo_formats::physics::BlockFile;
 use pogo_formats::words::{counted, grouped};
+use pogo_formats::write::report::Report;
 
 use crate::info::{Count, Inspect, Sets, number};
 use crate::listing::{Item, Listing, items};
@@ -76,12 +77,24 @@ impl Inspect for Eikonal {
         Some(Sets::new(&mesh.node_sets, &mesh.element_sets))
     }
 
+    fn show(file: &BlockFile<Self>, report: &mut Report) {
+        let (mesh, domains) = (file.mesh(), file.domains());
+        let parts = Parts { first: &domains.starts(), halo: &|domain| domains.halo_of(domain) };
+        let coordinates = in_metres(&mesh, &file.setup());
+        let scaled = EikonalMeshView { coordinates: &coordinates, ..mesh.clone() };
+        picture::show(report, &Drawn::new(&scaled).view(&scaled), &parts, "sub-domain");
+    }
+
     fn draw(file: &BlockFile<Self>, path: &Path, options: &PictureOptions) -> Result<String, PictureError> {
         let (mesh, domains) = (file.mesh(), file.domains());
         let parts = Parts { first: &domains.starts(), halo: &|domain| domains.halo_of(domain) };
-        let drawn = Drawn::new(&mesh);
-        picture::draw(&drawn.view(&mesh), &parts, path, options)?;
-        Ok(counted(domains.n_domains(), "sub-domain"))
+        let (setup, coordinates) = (file.setup(), in_metres(&mesh, &file.setup()));
+        let scaled = EikonalMeshView { coordinates: &coordinates, ..mesh.clone() };
+        let drawn = Drawn::new(&scaled);
+        let metre = metre(&setup);
+        let window = options.window.map(|window| window.map(|x| metre * x));
+        let options = PictureOptions { window, ..options.clone() };
+        picture::draw(&drawn.view(&scaled), &parts, path, (&setup.title, "sub-domain"), &options)
     }
 }
 

@@ -1,7 +1,10 @@
 //! The nodes that the wave can reach.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pogo_formats::eikonal::setup::{Start, StartRegion};
 use pogo_formats::eikonal::{BLOCKED, EikonalMeshView, PlaceError, Symmetric, nodes_of};
+use rayon::prelude::*;
 
 /// What the starts reach.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,8 +24,9 @@ pub fn reach(mesh: &EikonalMeshView, metrics: &[Symmetric], starts: &[Start]) ->
     let open = |element: usize| metrics[element][0] < f64::INFINITY;
     debug_assert!(BLOCKED[0].is_infinite());
     let is_open = |node: u32| mesh.round(node as usize).iter().any(|&entry| open((entry / 4) as usize));
-    let mut seen = vec![false; mesh.n_nodes()];
-    let mut stack: Vec<u32> = Vec::new();
+    let seen: Vec<AtomicBool> = (0..mesh.n_nodes()).map(|_| AtomicBool::new(false)).collect();
+    let is_new = |node: u32| !seen[node as usize].swap(true, Ordering::Relaxed);
+    let mut front: Vec<u32> = Vec::new();
     let mut found = Reach::default();
     for (index, start) in starts.iter().enumerate() {
         let nodes =
@@ -42,28 +46,25 @@ pub fn reach(mesh: &EikonalMeshView, metrics: &[Symmetric], starts: &[Start]) ->
             return Err((index, message));
         }
         found.start_nodes.push(nodes.len());
-        for node in nodes {
-            if !std::mem::replace(&mut seen[node as usize], true) {
-                stack.push(node);
-            }
-        }
+        front.extend(nodes.into_iter().filter(|&node| is_new(node)));
     }
-    while let Some(node) = stack.pop() {
-        for &entry in mesh.round(node as usize) {
-            let element = (entry / 4) as usize;
-            if open(element) {
-                for &other in mesh.nodes(element) {
-                    if !std::mem::replace(&mut seen[other as usize], true) {
-                        stack.push(other);
-                    }
-                }
-            }
-        }
+    // The nodes of open elements round the front are the next front. Which nodes are seen does not depend on the order.
+    let further = |&node: &u32| {
+        let elements = mesh.round(node as usize).iter().map(|&entry| (entry / 4) as usize);
+        elements.filter(|&element| open(element)).flat_map(|element| mesh.nodes(element).iter().copied())
+    };
+    while !front.is_empty() {
+        front = front
+            .par_iter()
+            .with_min_len(512)
+            .flat_map_iter(|node| further(node).filter(|&node| is_new(node)))
+            .collect();
     }
+    let is_missed = |&node: &usize| !seen[node].load(Ordering::Relaxed) && !mesh.round(node).is_empty();
+    let unreached = || (0..mesh.n_nodes()).into_par_iter().filter(is_missed);
     // In the order of the file, so that the first one does not depend on the numbering.
-    let unreached = (0..mesh.n_nodes()).filter(|&node| !seen[node] && !mesh.round(node).is_empty());
-    let first = unreached.clone().min_by_key(|&node| mesh.original_node[node]);
-    found.unreached = unreached.count();
+    let first = unreached().min_by_key(|&node| mesh.original_node[node]);
+    found.unreached = unreached().count();
     found.first = first.map(|node| mesh.node_labels[node]);
     Ok(found)
 }

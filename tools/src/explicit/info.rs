@@ -5,10 +5,11 @@ use std::path::Path;
 use pogo_formats::dynamics::shots::ShotSource;
 use pogo_formats::dynamics::{Increment, LoadKind, Shot};
 use pogo_formats::explicit::block::{Explicit, StatisticsView};
-use pogo_formats::explicit::{AbsorbingProfile, Elasticity, Lumping, Material, Section, Setup};
+use pogo_formats::explicit::{AbsorbingProfile, Elasticity, Material, Section, Setup};
 use pogo_formats::mesh::{GroupView, MeshView};
 use pogo_formats::physics::BlockFile;
-use pogo_formats::words::{counted, grouped};
+use pogo_formats::words::{Choice, counted, grouped};
+use pogo_formats::write::report::Report;
 use pogo_formats::write::traces::TraceQuantity;
 
 use crate::info::words::{self, Dynamics};
@@ -48,6 +49,10 @@ impl Inspect for Explicit {
             (&layer.name, format!("{}, {n}", profile_words(&layer.profile)))
         });
         page.items("absorbing_layers", &layers);
+        let impedances = items(&setup.impedances, |boundary| {
+            (&boundary.name, format!("dashpots on {}", counted(boundary.faces.len(), "face")))
+        });
+        page.items("impedance_boundaries", &impedances);
 
         let mut histories = dynamics.histories(&setup.histories);
         histories.extend(items(&setup.element_histories, |history| {
@@ -63,22 +68,30 @@ impl Inspect for Explicit {
             format!("{quantities}, {}", words::interval(&field.interval))
         });
         page.items("fields", &fields);
+        if !setup.copied.is_empty() {
+            let n = setup.copied.to.len();
+            page.figure("copied_displacements", &n);
+            page.line(
+                "periodic sides",
+                format_args!("u of {} is copied from others after each step", counted(n, "node")),
+            );
+        }
         page.items("shots", &items(&setup.shots, |shot| (&shot.name, shot_words(shot))));
 
         let increment = match setup.explicit.increment {
             Increment::Fixed(seconds) => format!("{} s", number(seconds)),
             Increment::Automatic { factor } => format!("{factor} of the stable one"),
         };
-        let lumping = match setup.explicit.lumping {
-            Lumping::RowSum => "row-sum",
-            Lumping::Hrz => "hrz",
-            Lumping::Equal => "equal",
-        };
+        let (lumping, start) = (setup.explicit.lumping.word(), setup.explicit.start.word());
         page.figure("time", &setup.explicit.time);
         page.figure("increment", &increment);
         page.figure("lumping", &lumping);
+        page.figure("start", &start);
         let time = number(setup.explicit.time);
-        page.line("run", format_args!("{time} s, increment {increment}, lumping {lumping}"));
+        page.line(
+            "run",
+            format_args!("{time} s, increment {increment}, lumping {lumping}, start of {}", start.replace('-', " ")),
+        );
         page.object("partition", &partition(file.statistics(), file.blocks().capacity));
         page
     }
@@ -88,11 +101,16 @@ impl Inspect for Explicit {
         Some(Sets::new(&mesh.node_sets, &mesh.element_sets))
     }
 
+    fn show(file: &BlockFile<Self>, report: &mut Report) {
+        let blocks = file.blocks();
+        let parts = Parts { first: blocks.node_first, halo: &|block| blocks.halo(block) };
+        picture::show(report, &file.mesh(), &parts, "block");
+    }
+
     fn draw(file: &BlockFile<Self>, path: &Path, options: &PictureOptions) -> Result<String, PictureError> {
         let blocks = file.blocks();
         let parts = Parts { first: blocks.node_first, halo: &|block| blocks.halo(block) };
-        picture::draw(&file.mesh(), &parts, path, options)?;
-        Ok(counted(blocks.n_blocks(), "block"))
+        picture::draw(&file.mesh(), &parts, path, (&file.setup().title, "block"), options)
     }
 }
 
@@ -201,10 +219,14 @@ fn material(material: &Material) -> (String, Listing) {
         Elasticity::EngineeringConstants(_) => "engineering constants".into(),
         Elasticity::Orthotropic(_) => "orthotropic".into(),
         Elasticity::Anisotropic(_) => "anisotropic".into(),
+        Elasticity::Fluid { bulk } => format!("fluid, κ {} Pa", number(bulk)),
     };
     let mut words = format!("{} kg/m³, {elasticity}", number(material.density));
     match wave_speeds {
         Some([[p, s, _], ..]) if isotropic => words += &format!(", waves P {} and S {} m/s", speed(p), speed(s)),
+        Some([[sound, ..], ..]) if material.elasticity.bulk().is_some() => {
+            words += &format!(", sound {} m/s", speed(sound));
+        }
         Some(speeds) => {
             let [along_1, along_2, along_3] = speeds.map(|axis| axis.map(speed).join(" "));
             words += &format!(", waves along 1: {along_1}, 2: {along_2}, 3: {along_3} m/s");
@@ -214,10 +236,14 @@ fn material(material: &Material) -> (String, Listing) {
     if material.damping_alpha != 0.0 {
         words += &format!(", damping {} 1/s", number(material.damping_alpha));
     }
+    if material.damping_beta != 0.0 {
+        words += &format!(", damping of the stiffness {} s", number(material.damping_beta));
+    }
     let mut row = Listing::default();
     row.figure("name", &material.name);
     row.figure("density", &material.density);
     row.figure("alpha", &material.damping_alpha);
+    row.figure("beta", &material.damping_beta);
     row.figure("isotropic", &isotropic);
     row.figure("elasticity", &elasticity);
     row.figure("wave_speeds", &wave_speeds);
@@ -247,6 +273,9 @@ fn load_words(kind: &LoadKind, magnitude: f64) -> String {
         }
         LoadKind::Body { elements, direction } => {
             format!("{magnitude} N/m³ {} in {}", along(direction), counted(elements.len(), "element"))
+        }
+        LoadKind::Volume { nodes, .. } => {
+            format!("volume acceleration {magnitude} m³/s² at {}", counted(nodes.len(), "node"))
         }
         LoadKind::Gravity { elements, direction } => {
             format!("gravity {magnitude} m/s² {} in {}", along(direction), counted(elements.len(), "element"))

@@ -3,6 +3,8 @@
 mod apply_job;
 pub mod arrange;
 mod convert;
+mod crack;
+mod fluid;
 mod info;
 mod prepare;
 

@@ -11,13 +11,15 @@ use pogo_formats::explicit::{AbsorbingProfile, Model};
 use pogo_formats::job::JobFile as _;
 use pogo_formats::mesh::Mesh;
 use pogo_formats::physics::write_block;
-use pogo_formats::read::deck::{self, DeckError, DeckReport, Note, ReadOptions, SetCount};
+use pogo_formats::read::deck::{self, Counts, DeckError, DeckReport, Note, ReadOptions, SetCount};
+use pogo_formats::read::mesh::{self, is_mesh_file};
+use pogo_formats::system::memory::Need;
 use pogo_formats::words::{counted, grouped};
 
 use super::arrange::{ArrangeOptions, arrange_blocks};
 use super::convert::{self, PogoVersion};
 use super::info::figures_of_blocks;
-use super::{apply_job, remap_setup};
+use super::{apply_job, fluid, remap_setup};
 use crate::cli::word;
 use crate::listing::Listing;
 use crate::partition::{PartitionOptions, Partitioner, partition};
@@ -58,7 +60,8 @@ impl ExplicitOptions {
 impl Prepare for Explicit {
     const INPUT: &'static str = "deck";
     const DEFAULT_FOR: Option<InputKind> = Some(InputKind::Deck);
-    const IN_JOBS: bool = false;
+    const IN_JOBS: bool = true;
+    const OWN_TABLES: &'static [&'static str] = &["material", "section", "source", "monitor", "absorbing", "shot"];
     const WRITES_INPUTS: bool = true;
     type Options = ExplicitOptions;
     type Model = (Model, DeckReport);
@@ -72,6 +75,18 @@ impl Prepare for Explicit {
         text
     }
 
+    /// Measured on boxes of 60,000 and 250,000 nodes of all kinds of elements.
+    fn memory(request: &Request, _: &ExplicitOptions) -> Need {
+        let Counts { nodes, connections, is_solid } = Counts::of(&request.input);
+        let mut need = Need::default();
+        if nodes > 0 {
+            need.add("for the program", 10e6);
+            need.add("for nodes", nodes as f64 * if is_solid { 184.0 } else { 61.0 });
+            need.add("for elements", 26.5 * connections as f64);
+        }
+        need
+    }
+
     fn read(request: &Request, options: &ExplicitOptions, work: &mut Work) -> Result<Self::Model, PrepareError> {
         if request.input.is_dir() {
             let error = DeckError::new(&request.input.display().to_string(), "it is a folder; name a deck");
@@ -81,9 +96,15 @@ impl Prepare for Explicit {
         let job = if request.jobs.is_empty() { None } else { Some(ExplicitJob::read(&request.jobs)?) };
         let read_options = apply_job::read_options(job.as_ref(), options.deck.ignore.clone());
         let read_options = ReadOptions { pogo: options.pogo.reader(), ..read_options };
-        let makes_sections = job.as_ref().is_some_and(|job| !(job.sections.is_empty() && job.materials.is_empty()));
-        let deck = deck::read(&request.input, &read_options);
-        let mut deck = deck.map_err(|error| error.with_missing(&read_options, makes_sections))?;
+        let makes_sections = job
+            .as_ref()
+            .is_some_and(|job| !(job.sections.is_empty() && job.materials.is_empty() && job.grains.is_empty()));
+        let mut deck = if is_mesh_file(&request.input) {
+            mesh::read_deck(&request.input, &read_options)?
+        } else {
+            let deck = deck::read(&request.input, &read_options);
+            deck.map_err(|error| error.with_missing(&read_options, makes_sections))?
+        };
 
         work.stage("apply");
         if let Some(job) = &job {
@@ -95,6 +116,8 @@ impl Prepare for Explicit {
         if let Some(job) = &job {
             apply_job::apply_to_model(&mut model, job, &mut work.remarks)?;
         }
+        fluid::divide(&mut model, &request.input.display().to_string(), &mut work.remarks)
+            .map_err(|error| PrepareError::model(&request.input, error))?;
         let setup = &model.setup;
         if setup.histories.is_empty() && setup.element_histories.is_empty() && setup.fields.is_empty() {
             work.remarks.notes.push(nothing_recorded(&request.input));
@@ -138,6 +161,7 @@ impl Prepare for Explicit {
         let partition_options = PartitionOptions { partitioner: options.partition, capacity };
         let partition = partition(&mesh.view(), &partition_options, &|done| work.fraction(done))
             .map_err(|error| PrepareError::model(&request.input, error))?;
+        let partition = fluid::join_pairs(partition, &setup.interface);
 
         work.stage("arrange");
         let scales_stiffness = setup

@@ -2,7 +2,7 @@
 
 use pogo_formats::dynamics::{
     Amplitude, AmplitudeShape, FieldQuantity, FieldRequest, HistoryRequest, Increment, Load, LoadKind, NodalQuantity,
-    OutputInterval,
+    OutputInterval, Start,
 };
 use pogo_formats::explicit::{Elasticity, ExplicitSettings, Lumping, Material, Model, Section, Setup};
 use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh, NamedSet};
@@ -28,6 +28,7 @@ pub(super) fn isotropic(name: &str, density: f64, young: f64, poisson: f64) -> M
         density,
         elasticity: Elasticity::Isotropic { young, poisson },
         damping_alpha: 0.0,
+        damping_beta: 0.0,
     }
 }
 
@@ -178,6 +179,9 @@ pub(super) fn act(mut mesh: Mesh, materials: Vec<Material>, sections: Vec<Sectio
         boundaries: Vec::new(),
         initial_velocities: Vec::new(),
         shots: Vec::new(),
+        copied: Default::default(),
+        interface: Default::default(),
+        impedances: Vec::new(),
         absorbing_layers: Vec::new(),
         element_histories: Vec::new(),
         histories,
@@ -191,6 +195,7 @@ pub(super) fn act(mut mesh: Mesh, materials: Vec<Material>, sections: Vec<Sectio
             time: action.time,
             increment: Increment::Fixed(action.increment),
             lumping: Lumping::RowSum,
+            start: Start::SecondOrder,
         },
     };
     Model { mesh, setup }

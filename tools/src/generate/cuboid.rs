@@ -27,8 +27,8 @@ pub struct BoxOptions {
 
 /// An element kind by its name.
 pub fn parse_kind(name: &str) -> Result<ElementKind, String> {
-    ElementKind::from_name(name).ok_or_else(|| {
-        let names = ElementKind::ALL.map(|kind| kind.name().to_lowercase());
+    ElementKind::from_name(name).filter(|kind| !kind.is_acoustic()).ok_or_else(|| {
+        let names = ElementKind::SOLIDS.map(|kind| kind.name().to_lowercase());
         format!("known kinds are {}", names.join(", "))
     })
 }

@@ -12,6 +12,8 @@ use pogo_formats::block::{BlockError, Provenance, SectionInfo, Source};
 use pogo_formats::parameters;
 use pogo_formats::physics::{BlockFile, Physics};
 use pogo_formats::words::{counted, grouped};
+use pogo_formats::write::OutputError;
+use pogo_formats::write::report::Report;
 
 use crate::listing::{Listing, json};
 use crate::picture::{PictureError, PictureOptions};
@@ -36,6 +38,9 @@ pub struct Query {
     pub picture: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) picture_options: PictureOptions,
+    /// Write one HTML file to look at in a browser, without network: all figures, and the blocks, sub-domains or voxels.
+    #[arg(long, value_name = "FILE.html", conflicts_with_all = ["parameters", "sets", "grids", "made_from"])]
+    pub report: Option<PathBuf>,
     /// Build the grid of a voxel model in every representation, and measure them.
     #[arg(long, conflicts_with_all = ["parameters", "sets", "picture"])]
     pub grids: bool,
@@ -73,6 +78,9 @@ pub trait Inspect: Physics {
     /// See [`PictureError`].
     fn draw(file: &BlockFile<Self>, path: &Path, options: &PictureOptions) -> Result<String, PictureError>;
 
+    /// Adds the blocks, sub-domains or voxels to a report.
+    fn show(file: &BlockFile<Self>, report: &mut Report);
+
     /// Builds the grid in every representation, and measures them; none for a physics with one representation.
     ///
     /// # Errors
@@ -90,7 +98,7 @@ pub enum InfoError {
     #[error(transparent)]
     Block(#[from] BlockError),
     #[error(transparent)]
-    Write(pogo_formats::write::OutputError),
+    Write(OutputError),
     #[error("{}: error: {reason}", path.display())]
     Option { path: PathBuf, reason: String },
 }
@@ -121,6 +129,14 @@ pub fn show<P: Inspect>(file: &BlockFile<P>, query: &Query) -> Result<String, In
             Some(format!("{}: {what}\n", path.display()))
         }
     };
+    let reported = match &query.report {
+        None => None,
+        Some(path) => {
+            write_report(file, path).map_err(InfoError::Write)?;
+            Some(format!("{}: report\n", path.display()))
+        }
+    };
+    let drawn = drawn.map_or(reported.clone(), |drawn| Some(drawn + reported.as_deref().unwrap_or_default()));
     Ok(if query.parameters {
         let parameters = parameters::list(&file.setup());
         if query.json { json(&parameters) + "\n" } else { parameters_text(&parameters) }
@@ -142,6 +158,24 @@ pub fn show<P: Inspect>(file: &BlockFile<P>, query: &Query) -> Result<String, In
         checked(query.check, &mut page);
         if query.json { page.json() + "\n" } else { page.to_string() }
     })
+}
+
+/// Everything that the page without options says, and what there is to look at, as HTML.
+fn write_report<P: Inspect>(file: &BlockFile<P>, path: &Path) -> Result<(), OutputError> {
+    let container = file.container();
+    let name = container.path().display().to_string();
+    let page = page(file, &name, container.bytes(), container.sections(), container.provenance());
+    let setup = file.setup();
+    let title = match P::title(&setup) {
+        "" => name.clone(),
+        title => title.to_owned(),
+    };
+    let mut report = Report::new(&title, format!("{name}: a block file of {}, {}", P::TITLE, size(container.bytes())));
+    P::show(file, &mut report);
+    report.tables.push(("Block file".into(), page.json()));
+    report.commands.push(("Solve it:".into(), vec![format!("pogo-solve {name} --report")]));
+    report.commands.push(("What may change from run to run:".into(), vec![format!("pogo-info {name} --parameters")]));
+    report.write(path)
 }
 
 /// Whether an input is, byte by byte, one that a block file was made from; its name and place do not matter.

@@ -35,13 +35,18 @@ impl Dynamics<'_> {
                 BoundaryKind::Displacement => ("U", "m"),
                 BoundaryKind::Velocity => ("V", "m/s"),
                 BoundaryKind::Acceleration => ("A", "m/s²"),
+                BoundaryKind::Pressure => ("POR", "Pa"),
             };
             let value = if boundary.value == 0.0 {
                 "0".into()
             } else {
                 format!("{} {unit}{}", number(boundary.value), self.amplitude(boundary.amplitude))
             };
-            let (component, n) = (boundary.component + 1, self.counted(boundary.nodes.len()));
+            let n = self.counted(boundary.nodes.len());
+            let component = match boundary.kind {
+                BoundaryKind::Pressure => String::new(),
+                _ => (boundary.component + 1).to_string(),
+            };
             (&boundary.name, format!("{letter}{component} = {value} at {n}"))
         })
     }

@@ -23,7 +23,8 @@ use pogo_formats::mesh::MeshView;
 use pogo_formats::timings::{self, timed};
 
 pub(crate) use self::metis::{metis_parts, numbered_as_met};
-pub(crate) use boundary::boundary_faces;
+#[cfg(test)]
+use boundary::boundary_faces;
 pub(crate) use deal::Deal;
 pub(crate) use graph::NodeGraph;
 pub(crate) use greedy::NONE;

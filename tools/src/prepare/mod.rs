@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use pogo_formats::block::Provenance;
 use pogo_formats::physics::Physics;
 use pogo_formats::system::inputs;
+use pogo_formats::system::memory::{Limit, Need};
 
 use crate::listing::Listing;
 
@@ -41,6 +42,8 @@ pub trait Prepare: Physics {
     const DEFAULT_FOR: Option<InputKind>;
     /// Whether a job may ask for this physics with the key `physics`.
     const IN_JOBS: bool;
+    /// Tables that a job for a mesh file has only if it is for this physics, so that it need not say so.
+    const OWN_TABLES: &'static [&'static str] = &[];
     /// Whether models are also written as inputs of other programs, where the name of the output asks for that.
     const WRITES_INPUTS: bool = false;
     /// Options on the command line.
@@ -50,6 +53,12 @@ pub trait Prepare: Physics {
 
     /// The options that decide what is in the file, as on a command line.
     fn command_line(options: &Self::Options) -> Vec<String>;
+
+    /// Estimate of the memory that the block file of an input takes to make, where its first bytes or a count of its lines tell
+    /// that. What is wrong with the input is left to [`read`](Self::read).
+    fn memory(_request: &Request, _options: &Self::Options) -> Need {
+        Need::default()
+    }
 
     /// Reads the input and applies the jobs. Finds everything that can be wrong with them.
     ///
@@ -85,6 +94,7 @@ pub fn run<P: Prepare>(
     input::check_ending(&request.output, P::WRITES_INPUTS)?;
     input::check_output(&request.output, std::iter::once(&request.input).chain(&request.jobs))?;
     let (mut work, before) = (Work::new(progress), inputs::mark());
+    check_memory::<P>(request, options, &mut work)?;
     let model = P::read(request, options, &mut work)?;
     if inputs::is_read_since(before, &request.output) {
         return Err(PrepareError::OutputIsInput(request.output.clone()));
@@ -93,6 +103,20 @@ pub fn run<P: Prepare>(
     let provenance = Provenance::new(P::NAME, sources, P::command_line(options));
     let made = P::write(model, request, options, &provenance, &mut work)?;
     Ok(report::made::<P>(request, made, &mut work))
+}
+
+/// Bytes from which on the memory of a preparation is told.
+const NOTED: f64 = 5e8;
+
+/// Refuses an input that needs more memory than there is before any of it is read, and tells what a large one needs.
+fn check_memory<P: Prepare>(request: &Request, options: &P::Options, work: &mut Work) -> Result<(), PrepareError> {
+    let need = P::memory(request, options);
+    Limit::new(None).check(&need).map_err(|error| PrepareError::model(&request.input, error))?;
+    if need.bytes() > NOTED {
+        work.tell(&format!("{}: needs {need} of memory", request.input.display()));
+    }
+    work.memory = need;
+    Ok(())
 }
 
 /// Reads everything and reports, without writing anything. Problems of the inputs are part of the report.

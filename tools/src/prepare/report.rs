@@ -73,6 +73,8 @@ pub(super) fn made<P: Prepare>(request: &Request, made: Made, work: &mut Work) -
     summary.extend(figures);
     summary.object("seconds", &seconds);
     summary.figure("peak_memory", &memory);
+    let estimate = Some(work.memory.bytes()).filter(|bytes| *bytes > 0.0);
+    summary.figure("estimated_memory", &estimate.map(|bytes| bytes as u64));
     summary.figure("notes", &work.remarks.notes);
     summary.figure("warnings", &work.remarks.warnings);
     if !timings::table().is_empty() {

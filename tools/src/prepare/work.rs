@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use pogo_formats::job::Place;
+use pogo_formats::system::memory::{Limit, Need};
 use pogo_formats::timings;
+
+use super::PrepareError;
 
 /// Shows how far the work is.
 pub trait Progress: Sync {
@@ -13,6 +16,8 @@ pub trait Progress: Sync {
     fn stage(&self, name: &'static str);
     /// This fraction of the stage is done, in [0, 1].
     fn fraction(&self, done: f64);
+    /// Something that is to be known before the work begins.
+    fn note(&self, _text: &str) {}
 }
 
 /// Shows nothing.
@@ -69,14 +74,16 @@ pub struct Work<'a> {
     pub sources: Vec<PathBuf>,
     /// What the user should know.
     pub remarks: Remarks,
+    /// Estimate of the memory that is needed; nothing where there is none.
+    pub memory: Need,
 }
 
 impl<'a> Work<'a> {
     /// Starts the clock.
     pub fn new(progress: &'a dyn Progress) -> Self {
         let now = Instant::now();
-        let (sources, remarks) = (Vec::new(), Remarks::default());
-        Self { progress, start: now, stage_start: now, stages: Vec::new(), running: None, sources, remarks }
+        let (sources, remarks, memory) = (Vec::new(), Remarks::default(), Need::default());
+        Self { progress, start: now, stage_start: now, stages: Vec::new(), running: None, sources, remarks, memory }
     }
 
     /// Ends the stage before and begins the next one.
@@ -85,6 +92,20 @@ impl<'a> Work<'a> {
         self.stages.push((name, 0.0));
         self.running = Some(timings::stage(name));
         self.progress.stage(name);
+    }
+
+    /// Adds to the estimate what is known only now, before it is allocated.
+    ///
+    /// # Errors
+    /// There is less memory.
+    pub fn need(&mut self, input: &Path, what: &'static str, bytes: f64) -> Result<(), PrepareError> {
+        self.memory.add(what, bytes);
+        Limit::new(None).check(&self.memory).map_err(|error| PrepareError::model(input, error))
+    }
+
+    /// Tells what is to be known before the work begins.
+    pub fn tell(&self, text: &str) {
+        self.progress.note(text);
     }
 
     /// Shows how much of the stage is done, in [0, 1].

@@ -5,12 +5,14 @@ use std::path::Path;
 use pogo_formats::dynamics::Increment;
 use pogo_formats::physics::BlockFile;
 use pogo_formats::spring::Spring;
-use pogo_formats::spring::picture::{SpringPaint, bounds, springs_png};
+use pogo_formats::spring::picture::blocks_png;
+use pogo_formats::spring::report::SpringSample;
 use pogo_formats::spring::results::{SpringCell, SpringFrame};
 use pogo_formats::spring::{
     CutFrame, CutShape, SpringDamping, SpringGroup, SpringMaterial, SpringMeshView, SpringSetup, group_of_direction,
 };
 use pogo_formats::words::{counted, grouped};
+use pogo_formats::write::report::Report;
 
 use crate::info::words::{self, Dynamics};
 use crate::info::{Inspect, Sets, number};
@@ -31,7 +33,7 @@ pub fn springs_by_group(mesh: &SpringMeshView<'_>, setup: &SpringSetup) -> Vec<(
             }
         }
     } else {
-        each_spring(mesh).for_each(|(_, _, group)| counts[group as usize] += 1);
+        mesh.each_spring().for_each(|(_, _, group)| counts[group as usize] += 1);
     }
     let named = setup.groups.iter().map(|group| group.name.clone()).zip(counts);
     named.filter(|(_, count)| *count > 0).collect()
@@ -79,15 +81,19 @@ impl Inspect for Spring {
     }
 
     /// Draws the blocks in colours: springs where there are few enough, else particles.
+    fn show(file: &BlockFile<Self>, report: &mut Report) {
+        let mesh = file.mesh();
+        SpringSample::new(&mesh).show_blocks(report, mesh.coordinates, mesh.lists.block_size);
+    }
+
     fn draw(file: &BlockFile<Self>, path: &Path, options: &PictureOptions) -> Result<String, PictureError> {
-        for (option, given) in [("--size", options.size.is_some()), ("--window", options.window.is_some())] {
-            if given {
-                return Err(PictureError::Option(option, "masses and springs"));
-            }
+        if options.window.is_some() {
+            return Err(PictureError::Option("--window", "masses and springs"));
         }
         let mesh = file.mesh();
         let n = mesh.n_particles();
-        let cells: Vec<SpringCell> = each_spring(&mesh)
+        let cells: Vec<SpringCell> = mesh
+            .each_spring()
             .map(|(particle, other, group)| SpringCell { particles: [particle, other], group, strain: 0.0 })
             .collect();
         let (rest, order): (Vec<f64>, Vec<u32>) = (vec![0.0; 3 * n], (0..n as u32).collect());
@@ -101,8 +107,7 @@ impl Inspect for Spring {
             order: &order,
             springs: Some(&cells),
         };
-        let paint = SpringPaint::Blocks(mesh.lists.block_size);
-        springs_png(path, &frame, paint, bounds(mesh.coordinates), &file.setup().title)?;
+        blocks_png(path, &frame, mesh.lists.block_size, &file.setup().title, options.width()?)?;
         Ok(counted(mesh.lists.n_blocks(), "block"))
     }
 }
@@ -145,14 +150,6 @@ fn add_mesh(mesh: &SpringMeshView, page: &mut Listing) {
     page.figure("sets", &sets);
     let set = |(name, n): &(&str, usize)| Item { name: (*name).into(), description: counted(*n, "particle") };
     page.list("sets", &sets.iter().map(set).collect::<Vec<_>>());
-}
-
-/// Each spring once, from its lower particle: both particles and the group.
-fn each_spring<'a>(mesh: &'a SpringMeshView) -> impl Iterator<Item = (u32, u32, u32)> + 'a {
-    (0..mesh.n_particles()).flat_map(move |particle| {
-        let springs = mesh.springs(particle).filter(move |spring| spring.other as usize > particle);
-        springs.map(move |spring| (particle as u32, spring.other, spring.group))
-    })
 }
 
 fn materials(mesh: &SpringMeshView, setup: &SpringSetup) -> Vec<Item> {
@@ -218,13 +215,17 @@ fn forces(setup: &SpringSetup, dynamics: Dynamics) -> Vec<Item> {
 
 fn changes(setup: &SpringSetup) -> Vec<Item> {
     let mut changes = items(&setup.cuts, |cut| {
+        let at = |time: f64| number(cut.time + time);
         let shape = match &cut.shape {
-            CutShape::Plane { .. } => "a plane".to_owned(),
-            CutShape::Sheet { .. } => "a sheet".to_owned(),
-            CutShape::Blade { times, .. } => format!("a blade with {} stations", times.len()),
+            CutShape::Plane { .. } => format!("a plane at {} s", at(0.0)),
+            CutShape::Sheet { .. } => format!("a sheet at {} s", at(0.0)),
+            CutShape::Blade { times, .. } => {
+                let ends = [times.first(), times.last()].map(|time| at(time.copied().unwrap_or(0.0)));
+                format!("a blade with {} stations from {} to {} s", times.len(), ends[0], ends[1])
+            }
         };
         let frame = if cut.frame == CutFrame::Rest { " (positions at rest)" } else { "" };
-        (&cut.name, format!("cut by {shape} at {} s{frame}", number(cut.time)))
+        (&cut.name, format!("cut by {shape}{frame}"))
     });
     changes.extend(items(&setup.erasures, |erasure| {
         let (n, time) = (counted(erasure.springs.len(), "spring"), number(erasure.time));

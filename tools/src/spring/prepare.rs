@@ -220,6 +220,10 @@ impl Found {
         work.sources.clone_from(&deck.report.paths);
         work.stage("mesh");
         let file = request.input.display().to_string();
+        if !deck.copied.is_empty() {
+            let message = "it has periodic sides (mpi), which springs have not; --ignore MPI leaves them out".into();
+            return Err(JobError { file, line: 0, message }.into());
+        }
         let mut edges = edges(&deck.mesh, &deck.lines, job)?;
         let unused = without_springs(&deck);
         let (mesh, solver_from_model) =

@@ -2,19 +2,22 @@
 
 use std::path::Path;
 
+use pogo_formats::domains::SubDomainsView;
 use pogo_formats::physics::BlockFile;
 use pogo_formats::voxel::block::Voxel;
 use pogo_formats::voxel::setup::LoadCase;
-use pogo_formats::voxel::{BricksView, VoxelMeshView, VoxelSetup, slice};
+use pogo_formats::voxel::slice::{self, VOXELS};
+use pogo_formats::voxel::{BricksView, VoxelMeshView, VoxelSetup, report};
 use pogo_formats::words::{counted, grouped};
-use pogo_formats::write::plot::SnapshotOptions;
+use pogo_formats::write::plot::Look;
+use pogo_formats::write::report::Report;
 
 use super::grids::{Grids, LevelSummary, share};
 use super::{GridKind, kinds};
 use crate::cli::word;
 use crate::info::{Inspect, Sets, number, size};
 use crate::listing::{Listing, items, json};
-use crate::picture::{DEFAULT_SIZE, PictureError, PictureOptions};
+use crate::picture::{PictureError, PictureOptions};
 
 impl Inspect for Voxel {
     const TITLE: &'static str = "voxel statics";
@@ -63,30 +66,27 @@ impl Inspect for Voxel {
     }
 
     /// Draws the slice that the output asks for: sub-domains in colours, or moduli where there is one sub-domain.
+    fn show(file: &BlockFile<Self>, report: &mut Report) {
+        let (mesh, setup, domains) = (file.mesh(), file.setup(), file.domains());
+        let look = |[subtitle, label]: [&str; 2]| look(&setup, subtitle, label);
+        let room = if domains.n_domains() > 1 { report.room() / 2 } else { report.room() };
+        report::show(report, &mesh, &setup, (&look(MODULI), room), young_of(&mesh, &setup));
+        if domains.n_domains() > 1 {
+            report::show(report, &mesh, &setup, (&look(DOMAINS), room), domain_of(&mesh, &domains));
+        }
+    }
+
     fn draw(file: &BlockFile<Self>, path: &Path, options: &PictureOptions) -> Result<String, PictureError> {
         if options.window.is_some() {
             return Err(PictureError::Window);
         }
         let (mesh, setup, domains) = (file.mesh(), file.setup(), file.domains());
-        let width = (options.size.unwrap_or(DEFAULT_SIZE) as usize).clamp(400, 8000);
-        let options = |label: &str| SnapshotOptions {
-            label: label.into(),
-            unit: String::new(),
-            width,
-            ..SnapshotOptions::default()
-        };
+        let width = options.width()?;
+        let look = |[subtitle, label]: [&str; 2]| Look { width, ..look(&setup, subtitle, label) };
         let (drawn, what) = if domains.n_domains() > 1 {
-            let domain = mesh.bricks.domains(&domains);
-            let of = |element: u32, _: &[u32; 8]| {
-                f64::from(domain[mesh.bricks.element_first.partition_point(|&first| first <= element) - 1])
-            };
-            (slice::draw(path, &mesh, &setup, "sub-domains", options("domain"), of)?, "sub-domains")
+            (slice::draw(path, &mesh, &setup, look(DOMAINS), domain_of(&mesh, &domains))?, "sub-domains")
         } else {
-            let of = |element: u32, _: &[u32; 8]| match mesh.element_class.get(element as usize) {
-                Some(&class) => setup.materials.get(usize::from(class)).map_or(0.0, |material| material.young),
-                None => mesh.element_modulus.get(element as usize).map_or(0.0, |&e| setup.modulus_scale * f64::from(e)),
-            };
-            (slice::draw(path, &mesh, &setup, "modulus E", options("E"), of)?, "moduli")
+            (slice::draw(path, &mesh, &setup, look(MODULI), young_of(&mesh, &setup))?, "moduli")
         };
         if drawn {
             Ok(format!("a slice of {what}"))
@@ -101,6 +101,35 @@ impl Inspect for Voxel {
             Ok(grids) => Ok(if as_json { json(&grids) + "\n" } else { grids.to_string() }),
             Err(error) => Err(error.to_string()),
         })
+    }
+}
+
+/// What pictures of voxels show, and their labels.
+const MODULI: [&str; 2] = ["Young's modulus E in the unit of the job", "E"];
+const DOMAINS: [&str; 2] = ["sub-domains by number", "domain"];
+
+fn look(setup: &VoxelSetup, subtitle: &str, label: &str) -> Look {
+    Look {
+        title: setup.title.clone(),
+        subtitle: subtitle.into(),
+        label: label.into(),
+        unit: String::new(),
+        share: VOXELS,
+        ..Look::default()
+    }
+}
+
+/// The number of the sub-domain of each element.
+fn domain_of<'a>(mesh: &'a VoxelMeshView, domains: &SubDomainsView) -> impl Fn(u32, &[u32; 8]) -> f64 + use<'a> {
+    let domain = mesh.bricks.domains(domains);
+    move |element, _| f64::from(domain[mesh.bricks.element_first.partition_point(|&first| first <= element) - 1])
+}
+
+/// Young's modulus of each element.
+fn young_of<'a>(mesh: &'a VoxelMeshView, setup: &'a VoxelSetup) -> impl Fn(u32, &[u32; 8]) -> f64 + 'a {
+    |element, _| match mesh.element_class.get(element as usize) {
+        Some(&class) => setup.materials.get(usize::from(class)).map_or(0.0, |material| material.young),
+        None => mesh.element_modulus.get(element as usize).map_or(0.0, |&e| setup.modulus_scale * f64::from(e)),
     }
 }
 

@@ -7,6 +7,7 @@ use pogo_formats::block::Provenance;
 use pogo_formats::job::{JobFile as _, JobText};
 use pogo_formats::physics::write_block;
 use pogo_formats::read::image::{self, ImageError, ImageOptions, ParosolConditions, Report};
+use pogo_formats::system::memory::Need;
 use pogo_formats::timings::peak_memory;
 use pogo_formats::voxel::block::{Voxel, VoxelContents};
 use pogo_formats::voxel::job::{Given, GivenConditions, Mask, VoxelJob};
@@ -57,6 +58,12 @@ impl Prepare for Voxel {
         text.extend(options.hash_tables.map(|n| format!("--hash-tables {n}")));
         text.extend(options.domains.command_line());
         text
+    }
+
+    fn memory(request: &Request, _: &VoxelOptions) -> Need {
+        // What is wrong with them is said by who reads them.
+        let job = parosol(&request.input).ok().and_then(|parosol| job(request, parosol.as_ref()).ok());
+        job.and_then(|job| job.image.memory_of(&request.input, &job.law()).ok()).unwrap_or_default()
     }
 
     fn read(request: &Request, options: &VoxelOptions, work: &mut Work) -> Result<VoxelModel, PrepareError> {
@@ -130,6 +137,10 @@ impl Prepare for Voxel {
         let explain = |error| PrepareError::model(&request.input, error);
         let bricks = mesh.bricks.view();
         work.stage("tables");
+        if options.grid != GridKind::Brick {
+            // Measured: 19 to 21 B a node for both.
+            work.need(&request.input, "for the tables of nodes", 20.0 * bricks.n_nodes() as f64)?;
+        }
         let tables = options.hash_tables.map(|n| n as usize);
         let levels = levels(&bricks, mesh.size, options.grid, tables).map_err(explain)?;
 

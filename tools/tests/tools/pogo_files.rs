@@ -50,9 +50,16 @@ fn a_check_shows_what_a_pogo_file_says_of_itself() {
     }
     plate.exchange = vec![(vec![1], vec![2])];
     fs::write(folder.join("periodic.pogo-inp"), plate.bytes(15, 8)).unwrap();
-    let output = pogo_block(folder, &["periodic.pogo-inp"]);
+    stdout(&pogo_block(folder, &["periodic.pogo-inp"]));
+    let info = stdout(&pogo_info(folder, &["periodic.blk"]));
+    assert!(info.contains("u of 1 node is copied from others after each step"), "{info}");
+    plate.exchange = vec![(vec![1], vec![1000])];
+    fs::write(folder.join("beyond.pogo-inp"), plate.bytes(15, 8)).unwrap();
+    let output = pogo_block(folder, &["beyond.pogo-inp"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("periodic.pogo-inp: error: periodic sides (mpi:"), "{output:?}");
-    assert!(!folder.join("periodic.blk").exists());
-    stdout(&pogo_block(folder, &["periodic.pogo-inp", "--ignore", "mpi"]));
+    assert!(
+        text(&output.stderr).contains("beyond.pogo-inp: error: mpi: a node that is received is 1000"),
+        "{output:?}"
+    );
+    assert!(!folder.join("beyond.blk").exists());
 }

@@ -14,14 +14,17 @@ use crate::block::Table;
 use crate::block::check::{Check, all_below, offsets, require};
 use crate::dynamics::LoadKind;
 use crate::dynamics::check::Limits;
-use crate::explicit::Setup;
+use crate::explicit::{Interface, Setup};
 use crate::mesh::{ElementKind, Mesh, MeshView};
 
 /// Everything that [`BlockFile::open`](super::BlockFile::open) promises.
 pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView, setup: &Setup) -> Check {
     self::mesh(mesh, setup.sections.len())?;
     self::blocks(mesh, blocks, setup.sections.len())?;
-    device::all(mesh, blocks, device, setup.sections.len())?;
+    match mesh.has_fluid() {
+        true => device::none(device)?,
+        false => device::all(mesh, blocks, device, setup.sections.len())?,
+    }
     self::setup(mesh, setup)
 }
 
@@ -91,6 +94,8 @@ fn setup(mesh: &MeshView, setup: &Setup) -> Check {
     let (n_nodes, n_elements) = (mesh.n_nodes(), mesh.n_elements());
     let limits = Limits { amplitudes: &setup.amplitudes, n_nodes, dimension: mesh.dimension };
     limits.check(&setup.boundaries, &setup.initial_velocities, &setup.histories)?;
+    setup.copied.check(n_nodes)?;
+    interface(mesh, &setup.interface)?;
     for section in &setup.sections {
         require((section.material as usize) < setup.materials.len(), || {
             format!("section `{}`: a material that does not exist", section.name)
@@ -109,6 +114,14 @@ fn setup(mesh: &MeshView, setup: &Setup) -> Check {
         let inside = layer.depth_fraction.iter().all(|depth| (0.0..=1.0).contains(depth));
         require(inside, || format!("{what}: a depth fraction outside [0, 1]"))?;
     }
+    for boundary in &setup.impedances {
+        let what = format!("impedance boundary `{}`", boundary.name);
+        faces(mesh, &what, &boundary.faces, &boundary.elements)?;
+        all_below(&format!("section of {what}"), &boundary.sections, setup.sections.len())?;
+        require(boundary.sections.len() == boundary.faces.len(), || {
+            format!("{what}: faces and sections differ in number")
+        })?;
+    }
     for history in &setup.element_histories {
         let what = format!("element history `{}`", history.set);
         all_below(&what, &history.elements, n_elements)?;
@@ -118,27 +131,54 @@ fn setup(mesh: &MeshView, setup: &Setup) -> Check {
     Ok(())
 }
 
+/// That faces have a node of a fluid and one of a solid at each corner.
+fn interface(mesh: &MeshView, interface: &Interface) -> Check {
+    let n = interface.elements.len();
+    require(interface.fluid.len() == n && interface.solid.len() == n, || {
+        "interface: faces and elements differ in number".into()
+    })?;
+    if n == 0 {
+        return Ok(());
+    }
+    all_below("interface", &interface.elements, mesh.n_elements())?;
+    let fluid = mesh.fluid_nodes();
+    let is_fluid = |node: u32| fluid.get(node as usize).copied();
+    for (one, other) in interface.fluid.iter().zip(&interface.solid) {
+        let corners = one.iter().take_while(|&&node| node != u32::MAX).count();
+        let good = corners >= mesh.dimension
+            && one[..corners].iter().all(|&node| is_fluid(node) == Some(true))
+            && other[..corners].iter().all(|&node| is_fluid(node) == Some(false))
+            && one[corners..].iter().chain(&other[corners..]).all(|&node| node == u32::MAX);
+        require(good, || "interface: a face without a node of a fluid and of a solid at each corner".into())?;
+    }
+    Ok(())
+}
+
 fn load(mesh: &MeshView, what: &str, kind: &LoadKind) -> Check {
     let (n_nodes, n_elements) = (mesh.n_nodes(), mesh.n_elements());
     match kind {
-        LoadKind::Concentrated { nodes, weights, .. } => {
+        LoadKind::Concentrated { nodes, weights, .. } | LoadKind::Volume { nodes, weights } => {
             all_below(what, nodes, n_nodes)?;
             require(weights.is_empty() || weights.len() == nodes.len(), || {
                 format!("{what}: {} weights for {} nodes", weights.len(), nodes.len())
             })
         }
         LoadKind::Pressure { faces, elements } | LoadKind::Traction { faces, elements, .. } => {
-            all_below(what, elements, n_elements)?;
-            require(faces.len() == elements.len(), || format!("{what}: faces and elements differ in number"))?;
-            // At least a line in 2D or a triangle in 3D, with padding at the end only.
-            let good = |face: &[u32; 4]| {
-                let n = face.iter().take_while(|&&node| (node as usize) < n_nodes).count();
-                n >= mesh.dimension && face[n..].iter().all(|&node| node == u32::MAX)
-            };
-            require(faces.iter().all(good), || format!("{what}: a face with nodes that do not exist"))
+            self::faces(mesh, what, faces, elements)
         }
         LoadKind::Body { elements, .. } | LoadKind::Gravity { elements, .. } => all_below(what, elements, n_elements),
     }
+}
+
+fn faces(mesh: &MeshView, what: &str, faces: &[[u32; 4]], elements: &[u32]) -> Check {
+    all_below(what, elements, mesh.n_elements())?;
+    require(faces.len() == elements.len(), || format!("{what}: faces and elements differ in number"))?;
+    // At least a line in 2D or a triangle in 3D, with padding at the end only.
+    let good = |face: &[u32; 4]| {
+        let n = face.iter().take_while(|&&node| (node as usize) < mesh.n_nodes()).count();
+        n >= mesh.dimension && face[n..].iter().all(|&node| node == u32::MAX)
+    };
+    require(faces.iter().all(good), || format!("{what}: a face with nodes that do not exist"))
 }
 
 /// The blocks say the same as the mesh: each entry's kind, section and nodes are the element's, a block has every element
@@ -146,6 +186,9 @@ fn load(mesh: &MeshView, what: &str, kind: &LoadKind) -> Check {
 /// elements once more, and grids some of them.
 pub(super) fn agreement(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView) -> Check {
     elements_agree(mesh, blocks)?;
+    if mesh.has_fluid() {
+        return Ok(());
+    }
     device::agreement(blocks, device)?;
     grids::agree(mesh, device)
 }

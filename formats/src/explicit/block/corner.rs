@@ -8,7 +8,7 @@
 //! Bits 0 to 12 are the node, 13 and 14 the turn. Bit 15 says of a ring's first corner that the ring is closed, and of any other
 //! that nothing is added there: it repeats the node before it.
 
-use crate::mesh::ElementKind;
+use crate::mesh::{ElementKind, ElementShape};
 
 /// Rows of a batch.
 pub const BATCH: usize = 128;
@@ -40,9 +40,9 @@ pub const fn turn_of(corner: u16) -> u16 {
 /// All ways to turn an element, not a ring, that leave its orientation: which of its corners comes to stand at each. Places
 /// beyond its corners stay.
 pub fn ways_of(kind: ElementKind) -> Vec<[u8; 8]> {
-    let turns: [[u8; 8]; 2] = match kind {
-        ElementKind::C3d4 => [[1, 2, 0, 3, 4, 5, 6, 7], [1, 0, 3, 2, 4, 5, 6, 7]],
-        ElementKind::C3d6 => [[1, 2, 0, 4, 5, 3, 6, 7], [3, 5, 4, 0, 2, 1, 6, 7]],
+    let turns: [[u8; 8]; 2] = match kind.shape() {
+        ElementShape::Tetrahedron => [[1, 2, 0, 3, 4, 5, 6, 7], [1, 0, 3, 2, 4, 5, 6, 7]],
+        ElementShape::Wedge => [[1, 2, 0, 4, 5, 3, 6, 7], [3, 5, 4, 0, 2, 1, 6, 7]],
         _ => [[1, 2, 3, 0, 5, 6, 7, 4], [4, 5, 1, 0, 7, 6, 2, 3]],
     };
     let mut all: Vec<[u8; 8]> = vec![std::array::from_fn(|corner| corner as u8)];

@@ -61,8 +61,13 @@ fn model(nx: u32, ny: u32, capacity: u32, triangles: impl Fn(u32) -> bool) -> Co
         element_sets: vec![NamedSet { name: "first".into(), members: vec![0] }],
     };
     let blocks = block(&mesh, capacity);
-    let material =
-        |name: &str, elasticity| Material { name: name.into(), density: 7800.0, elasticity, damping_alpha: 0.0 };
+    let material = |name: &str, elasticity| Material {
+        name: name.into(),
+        density: 7800.0,
+        elasticity,
+        damping_alpha: 0.0,
+        damping_beta: 0.0,
+    };
     let amplitude = |name: &str, shape| Amplitude { name: name.into(), shape, scale: 1.0, delay: 0.0, absolute: false };
     let section = |name: &str, material| Section {
         name: name.into(),
@@ -107,6 +112,9 @@ fn model(nx: u32, ny: u32, capacity: u32, triangles: impl Fn(u32) -> bool) -> Co
         }],
         initial_velocities: vec![InitialVelocity { name: "start".into(), nodes: vec![3], component: 0, value: 2.0 }],
         shots: Vec::new(),
+        copied: Default::default(),
+        interface: Default::default(),
+        impedances: Vec::new(),
         absorbing_layers: vec![AbsorbingLayer {
             name: "end".into(),
             elements: vec![0],
@@ -131,6 +139,7 @@ fn model(nx: u32, ny: u32, capacity: u32, triangles: impl Fn(u32) -> bool) -> Co
             time: 1e-5,
             increment: Increment::Automatic { factor: 0.9 },
             lumping: Lumping::RowSum,
+            start: Start::SecondOrder,
         },
     };
     let device = device::device(&blocks);
@@ -316,6 +325,11 @@ fn what_is_no_block_file_is_named() {
     bytes[12] -= 2;
     let older = at("older.blk", &bytes);
     assert!(older.contains("an older Pogo") && older.contains("with `pogo-block INPUT --job JOB.toml -o "), "{older}");
+    repair(&mut bytes);
+    let older = at("whole.blk", &bytes);
+    let path = folder.path().join("whole.blk");
+    let command = format!("make it new with `pogo-block strip.inp --block-nodes=5 -o {}`", path.display());
+    assert!(older.ends_with(&command), "{older}");
 }
 
 #[test]
@@ -351,7 +365,7 @@ fn tables_that_do_not_fit_are_not_written() {
         ("local node", |c| c.1.connectivity[0] = 500),
         ("offsets decrease", |c| c.1.halo_first[1] = 100),
         ("its own nodes in its halo", |c| c.1.halo_nodes[0] = 0),
-        ("element kind", |c| c.1.run_kind[0] = 10),
+        ("element kind", |c| c.1.run_kind[0] = ElementKind::ALL.len() as u8),
         ("C3D4 in a 2D mesh", |c| c.1.run_kind[0] = ElementKind::C3d4 as u8),
         ("load `push`", |c| match &mut c.2.loads[0].kind {
             LoadKind::Concentrated { nodes, .. } => nodes[0] = 12,
@@ -407,7 +421,7 @@ fn device_tables_that_lead_astray_are_not_written() {
         ("is not of block", |d| d.colour_run[0] = 5),
         ("local node", |d| d.coloured_connectivity[2] = 12),
         ("section of materials", |d| d.material_section[0] = 2),
-        ("an element kind", |d| d.material_kind[0] = 10),
+        ("an element kind", |d| d.material_kind[0] = ElementKind::ALL.len() as u8),
         ("fans: ", |d| d.fan.truncate(3)),
         ("materials of fans: ", |d| d.fan_materials.clear()),
         ("material 77 where", |d| d.fan_material[0] = 77),

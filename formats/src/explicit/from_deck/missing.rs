@@ -154,7 +154,8 @@ pub(super) fn without_section(deck: &Deck, findings: &mut Findings) {
 /// write R3D3 for triangles, CAX4P for quadrilaterals and C3D8RH for hexahedra.
 fn alike(name: &str) -> Option<String> {
     let (dimension, n_nodes) = (other_dimension(name), nodes_of_other(name)?);
-    let alike = ElementKind::ALL.into_iter().filter(|kind| (kind.dimension(), kind.n_nodes()) == (dimension, n_nodes));
+    let alike =
+        ElementKind::SOLIDS.into_iter().filter(|kind| (kind.dimension(), kind.n_nodes()) == (dimension, n_nodes));
     let names: Vec<&str> = alike.map(ElementKind::name).take(2).collect();
     (!names.is_empty()).then(|| names.join(" or "))
 }
@@ -167,8 +168,9 @@ pub(super) fn complete(material: &DeckMaterial) -> Result<Material, &'static str
             density,
             elasticity: elasticity.clone(),
             damping_alpha: material.damping_alpha,
+            damping_beta: material.damping_beta,
         }),
-        (Some(_), None) => Err("stiffness (*ELASTIC)"),
+        (Some(_), None) => Err("stiffness (*ELASTIC or *ACOUSTIC MEDIUM)"),
         (None, Some(_)) => Err("density (*DENSITY)"),
         (None, None) => Err("density and no stiffness (*DENSITY, *ELASTIC, or a job that defines it)"),
     }

@@ -1,14 +1,15 @@
 //! What a deck says → a [`Model`]: drops what no section uses and checks that nothing is missing.
 
+mod infinite;
 mod missing;
 mod shape;
 mod units;
 
 use self::missing::{complete, incomplete, nothing_to_compute, report_others, without_section};
 use self::shape::{distortion, orient};
-use super::{ExplicitSettings, Lumping, Material, Model, Setup};
+use super::{ExplicitSettings, Lumping, Material, Model, Section, Setup};
 use crate::dynamics::shots::belongs;
-use crate::dynamics::{Increment, LoadKind};
+use crate::dynamics::{CopiedDisplacements, Increment, LoadKind, Start};
 use crate::mesh::{ElementGroup, ElementKind, Mesh};
 use crate::read::deck::regroup::{DROPPED, new_index, regroup, remap, renumber_elements, repeats, retain_where};
 use crate::read::deck::{Deck, DeckError, NO_SECTION, Note, Step, flatten};
@@ -36,6 +37,12 @@ impl Findings {
 }
 
 impl Deck {
+    /// Whether a section is of a fluid.
+    pub fn is_fluid(&self, section: &Section) -> bool {
+        let material = self.materials.get(section.material as usize);
+        material.and_then(|material| material.elasticity.as_ref()).is_some_and(|law| law.bulk().is_some())
+    }
+
     /// Drops elements without a section and nodes without an element, joins groups of one kind, turns elements whose
     /// nodes run the wrong way round, checks that nothing is missing, and gives the model together with all notes (those
     /// of the reader first). Element and node indices change.
@@ -60,11 +67,14 @@ impl Deck {
         } else {
             findings.error(nothing);
         }
+        check_fluids(&self, &mut findings);
         let materials = keep_sections(&mut self, &mut findings);
+        let section_name = |section: u32| self.sections.get(section as usize).map_or(String::new(), |s| s.name.clone());
+        let impedances = infinite::boundaries(&self.mesh, &self.infinite, section_name, &mut findings);
         if self.step.is_none() && self.require_step {
             findings.error(missing::NO_STEP);
         }
-        refuse_copies(&self, &mut findings);
+        remark_on_copies(&self, &mut findings);
         units::check(&self, &materials, &mut findings);
         for problem in findings.problems.iter_mut().chain(&mut findings.notes).filter(|p| p.file.is_empty()) {
             problem.file = self.report.files.first().cloned().unwrap_or_default();
@@ -72,8 +82,8 @@ impl Deck {
         if !findings.problems.is_empty() {
             return Err(DeckError { problems: findings.problems, report: Some(Box::new(self.report)), deck: None });
         }
-        let Step { time, increment } =
-            self.step.unwrap_or(Step { time: 0., increment: Increment::Automatic { factor: 1. } });
+        let nothing = Step { time: 0., increment: Increment::Automatic { factor: 1. }, start: Start::SecondOrder };
+        let Step { time, increment, start } = self.step.unwrap_or(nothing);
         let setup = Setup {
             title: self.title,
             materials,
@@ -83,23 +93,25 @@ impl Deck {
             boundaries: self.boundaries,
             initial_velocities: self.initial_velocities,
             shots: self.shots,
+            copied: self.copied,
+            interface: Default::default(),
+            impedances,
             absorbing_layers: Vec::new(),
             histories: self.histories,
             element_histories: self.element_histories,
             fields: self.fields,
-            explicit: ExplicitSettings { time, increment, lumping: Lumping::RowSum },
+            explicit: ExplicitSettings { time, increment, lumping: Lumping::RowSum, start },
         };
         Ok((Model { mesh: self.mesh, setup }, findings.notes))
     }
 }
 
-/// No stepper copies displacements yet.
-fn refuse_copies(deck: &Deck, findings: &mut Findings) {
-    if !deck.copied.to.is_empty() {
+fn remark_on_copies(deck: &Deck, findings: &mut Findings) {
+    if !deck.copied.is_empty() {
         let nodes = counted(deck.copied.to.len(), "node");
-        findings.error(format!(
-            "periodic sides (mpi: u of {nodes} is copied from others after each increment) are not computed; --ignore MPI leaves \
-             them out"
+        findings.note(format!(
+            "periodic sides (mpi): u of {nodes} is copied from others after each increment; forces and supports there have no \
+             effect"
         ));
     }
 }
@@ -111,16 +123,43 @@ fn keep_elements(deck: &mut Deck, findings: &mut Findings) {
     let is_kept = |section: u32| (section as usize) < n_sections;
     let groups = &deck.mesh.groups;
     let drops = groups.iter().any(|group| group.section.iter().any(|section| !is_kept(*section)));
+    let is_fluid: Vec<bool> = deck.sections.iter().map(|section| deck.is_fluid(section)).collect();
+    let kind_of = |kind: ElementKind, section: u32| if is_fluid[section as usize] { kind.acoustic() } else { kind };
+    let turns = |group: &ElementGroup| {
+        let mut sections = group.section.iter().filter(|section| is_kept(**section));
+        sections.any(|section| kind_of(group.kind, *section) != group.kind)
+    };
+    let turned: Vec<&str> = groups.iter().filter(|group| turns(group)).map(|group| group.kind.name()).collect();
+    if !turned.is_empty() {
+        findings.note(format!("elements of fluids are computed as acoustic ones: {}", turned.join(", ")));
+    }
     let kinds: Vec<ElementKind> = groups.iter().map(|group| group.kind).collect();
-    if !drops && !repeats(&kinds) && groups.iter().all(|group| !group.is_empty()) {
+    if !drops && turned.is_empty() && !repeats(&kinds) && groups.iter().all(|group| !group.is_empty()) {
         return;
     }
     let map = regroup(&mut deck.mesh, &kinds, |group, at| {
-        is_kept(group.section[at]).then(|| (group.kind, group.nodes(at).into()))
+        let section = group.section[at];
+        is_kept(section).then(|| (kind_of(group.kind, section), group.nodes(at).into()))
     });
     let unused = renumber_elements(deck, &map);
     if !unused.is_empty() {
         findings.note(format!("histories left out, as none of their elements is computed: {}", unused.join(", ")));
+    }
+}
+
+/// Acoustic elements must be made of fluids.
+fn check_fluids(deck: &Deck, findings: &mut Findings) {
+    for group in deck.mesh.groups.iter().filter(|group| group.kind.is_acoustic()) {
+        let sections = || group.section.iter().filter_map(|section| deck.sections.get(*section as usize));
+        if let Some(section) = sections().find(|section| !deck.is_fluid(section)) {
+            let material = deck.materials.get(section.material as usize).map_or("?", |material| &material.name);
+            let kind = group.kind.name();
+            findings.error(format!(
+                "section `{}` gives {kind} elements the material `{material}`, which is no fluid: give it *ACOUSTIC MEDIUM, or \
+                 in a job `bulk`",
+                section.name
+            ));
+        }
     }
 }
 
@@ -202,11 +241,17 @@ fn keep_nodes(mesh: &mut Mesh, findings: &mut Findings) -> Option<Vec<u32>> {
     Some(map)
 }
 
-fn renumber_copies(deck: &mut Deck, map: &[u32]) {
+/// Nodes that are copied to may belong to no element; those that are copied from may not, or others would stand still.
+fn renumber_copies(deck: &mut Deck, map: &[u32], findings: &mut Findings) {
     let copied = std::mem::take(&mut deck.copied);
-    let pairs = copied.from.iter().zip(&copied.to);
-    let pairs = pairs.filter_map(|(&from, &to)| Some((new_index(map, from)?, new_index(map, to)?)));
-    (deck.copied.from, deck.copied.to) = pairs.unzip();
+    let kept = copied.from.iter().zip(&copied.to).filter_map(|(&from, &to)| Some((from, new_index(map, to)?)));
+    let (from, to): (Vec<u32>, Vec<u32>) = kept.unzip();
+    match from.iter().map(|&from| new_index(map, from)).collect() {
+        Some(from) => deck.copied = CopiedDisplacements { from, to },
+        None => findings.error(
+            "periodic sides (mpi): a node that others are copied from belongs to no element; --ignore MPI leaves them out",
+        ),
+    }
 }
 
 /// A shot loses the sources that have no node left.
@@ -223,10 +268,10 @@ fn renumber_nodes(deck: &mut Deck, map: &[u32], findings: &mut Findings) {
         remap(&mut set.members, map);
     }
     deck.mesh.node_sets.retain(|set| !set.members.is_empty());
-    renumber_copies(deck, map);
+    renumber_copies(deck, map, findings);
     for load in &mut deck.loads {
         match &mut load.kind {
-            LoadKind::Concentrated { nodes, weights, .. } => {
+            LoadKind::Concentrated { nodes, weights, .. } | LoadKind::Volume { nodes, weights } => {
                 let before = nodes.len();
                 retain_where(weights, nodes.iter().map(|node| new_index(map, *node).is_some()));
                 remap(nodes, map);
@@ -252,7 +297,10 @@ fn renumber_nodes(deck: &mut Deck, map: &[u32], findings: &mut Findings) {
             LoadKind::Body { .. } | LoadKind::Gravity { .. } => {}
         }
     }
-    deck.loads.retain(|load| !matches!(&load.kind, LoadKind::Concentrated { nodes, .. } if nodes.is_empty()));
+    deck.loads.retain(|load| match &load.kind {
+        LoadKind::Concentrated { nodes, .. } | LoadKind::Volume { nodes, .. } => !nodes.is_empty(),
+        _ => true,
+    });
     let mut unused = Vec::new();
     let mut keep = |name: &str, nodes: &mut Vec<u32>| {
         remap(nodes, map);
@@ -272,6 +320,7 @@ fn renumber_nodes(deck: &mut Deck, map: &[u32], findings: &mut Findings) {
         }
         !history.nodes.is_empty()
     });
+    infinite::renumber(&mut deck.infinite, map);
     keep_sources_of_shots(deck);
     if !unused.is_empty() {
         let text = "conditions and histories left out, as none of their nodes belongs to an element";
@@ -283,7 +332,8 @@ fn renumber_nodes(deck: &mut Deck, map: &[u32], findings: &mut Findings) {
 /// returned.
 fn keep_sections(deck: &mut Deck, findings: &mut Findings) -> Vec<Material> {
     let mut used = vec![false; deck.sections.len()];
-    for section in deck.mesh.groups.iter().flat_map(|g| &g.section) {
+    let of_infinite = deck.infinite.iter().map(|element| &element.section);
+    for section in deck.mesh.groups.iter().flat_map(|g| &g.section).chain(of_infinite) {
         if let Some(flag) = used.get_mut(*section as usize) {
             *flag = true;
         }
@@ -322,7 +372,8 @@ fn keep_sections(deck: &mut Deck, findings: &mut Findings) -> Vec<Material> {
         let mut next = 0..;
         let map: Vec<u32> =
             used.iter().map(|used| if *used { next.next().unwrap_or_default() } else { NO_SECTION }).collect();
-        for section in deck.mesh.groups.iter_mut().flat_map(|g| &mut g.section) {
+        let of_infinite = deck.infinite.iter_mut().map(|element| &mut element.section);
+        for section in deck.mesh.groups.iter_mut().flat_map(|g| &mut g.section).chain(of_infinite) {
             *section = map.get(*section as usize).copied().unwrap_or_default();
         }
     }

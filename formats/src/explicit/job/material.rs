@@ -7,7 +7,7 @@ use crate::job::check::{exactly_one, in_range, positive};
 use crate::parameters::Range;
 
 /// `[[material]]`: density and one of: `young` and `poisson`; `p_speed` and `s_speed`; `engineering_constants`;
-/// `orthotropic`; `anisotropic`.
+/// `cubic`; `orthotropic`; `anisotropic`. A fluid has `bulk` or `sound_speed`; elements of it are computed as acoustic ones.
 #[derive(Deserialize, Debug, Clone, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Material {
@@ -25,13 +25,22 @@ pub struct Material {
     pub s_speed: Option<f64>,
     /// E1, E2, E3, ν12, ν13, ν23, G12, G13, G23 (Pa), in the material's axes.
     pub engineering_constants: Option<[f64; 9]>,
+    /// C11, C12, C44 of a cubic crystal (Pa), in the material's axes.
+    pub cubic: Option<[f64; 3]>,
     /// D1111, D1122, D2222, D1133, D2233, D3333, D1212, D1313, D2323 (Pa).
     pub orthotropic: Option<[f64; 9]>,
     /// The 21 constants of `*ELASTIC, TYPE=ANISOTROPIC`, in that order (Pa).
     pub anisotropic: Option<[f64; 21]>,
+    /// Bulk modulus κ of a fluid, Pa.
+    pub bulk: Option<f64>,
+    /// Speed of sound √(κ/ρ) of a fluid, m/s.
+    pub sound_speed: Option<f64>,
     /// Mass-proportional damping α in C = αM, 1/s; 0 when absent.
     #[serde(default)]
     pub alpha: f64,
+    /// Stiffness-proportional damping β in C = βK, s; 0 when absent. It lowers the stable increment.
+    #[serde(default)]
+    pub beta: f64,
 }
 
 impl Material {
@@ -42,15 +51,26 @@ impl Material {
     pub fn elasticity(&self) -> Result<Elasticity, String> {
         positive("density", Some(self.density))?;
         in_range("alpha", Some(self.alpha), Range::NotNegative)?;
+        in_range("beta", Some(self.beta), Range::NotNegative)?;
         let isotropic = (self.young.is_some() || self.poisson.is_some()).then_some(0);
         let speeds = (self.p_speed.is_some() || self.s_speed.is_some()).then_some(1);
         let kind = exactly_one([
             ("young and poisson", isotropic),
             ("p_speed and s_speed", speeds),
             ("engineering_constants", self.engineering_constants.map(|_| 2)),
-            ("orthotropic", self.orthotropic.map(|_| 3)),
-            ("anisotropic", self.anisotropic.map(|_| 4)),
+            ("cubic", self.cubic.map(|_| 3)),
+            ("orthotropic", self.orthotropic.map(|_| 4)),
+            ("anisotropic", self.anisotropic.map(|_| 5)),
+            ("bulk", self.bulk.map(|_| 6)),
+            ("sound_speed", self.sound_speed.map(|_| 6)),
         ])?;
+        if kind == 6 {
+            positive("bulk", self.bulk)?;
+            positive("sound_speed", self.sound_speed)?;
+            let of_speed = self.sound_speed.map(|speed| self.density * speed * speed);
+            let bulk = self.bulk.or(of_speed).ok_or("no stiffness")?;
+            return Ok(Elasticity::Fluid { bulk });
+        }
         if kind <= 1 {
             let (young, poisson) = if kind == 0 {
                 match (self.young, self.poisson) {
@@ -74,7 +94,8 @@ impl Material {
             in_range("poisson", Some(poisson), Range::Poisson)?;
             return Ok(Elasticity::Isotropic { young, poisson });
         }
-        let elasticity = match (self.engineering_constants, self.orthotropic, self.anisotropic) {
+        let cubic = self.cubic.map(|[c11, c12, c44]| [c11, c12, c11, c12, c12, c11, c44, c44, c44]);
+        let elasticity = match (self.engineering_constants, cubic.or(self.orthotropic), self.anisotropic) {
             (Some(constants), _, _) => Elasticity::EngineeringConstants(constants),
             (_, Some(constants), _) => Elasticity::Orthotropic(constants),
             (_, _, Some(constants)) => Elasticity::Anisotropic(constants),

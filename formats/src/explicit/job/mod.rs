@@ -6,18 +6,24 @@
 //! degrees. A material or an amplitude that the deck has too is replaced by the job's.
 
 mod absorbing;
+mod crack;
+mod grains;
 mod material;
 mod section;
 mod shot;
+mod transducer;
 
 use serde::Deserialize;
 
 pub use absorbing::{Absorbing, Profile};
+pub use crack::{Crack, CrackShape};
+pub use grains::{Grains, Numbered, Orientation};
 pub use material::Material;
 pub use section::{Plane, Section};
 pub use shot::Shot;
+pub use transducer::{Apodisation, DelayLaw, Receive, Transducer};
 
-use crate::dynamics::{FieldQuantity, OutputInterval};
+use crate::dynamics::{FieldQuantity, OutputInterval, Start};
 use crate::explicit::Lumping;
 use crate::job::check::{each, one, positive, unique};
 use crate::job::{Dynamics, IncrementValue, JobError, JobFile, Located, Tables, table};
@@ -33,10 +39,15 @@ pub struct ExplicitJob {
     pub materials: Vec<Located<Material>>,
     /// Where two sections cover the same element, the later wins.
     pub sections: Vec<Located<Section>>,
+    /// After the sections.
+    pub grains: Vec<Located<Grains>>,
     /// Amplitudes, sources, boundaries, initial velocities and monitors.
     pub dynamics: Dynamics,
     pub fields: Vec<Located<Field>>,
     pub absorbing: Vec<Located<Absorbing>>,
+    /// Opened one after the other, before anything else that needs the mesh.
+    pub cracks: Vec<Located<Crack>>,
+    pub transducers: Vec<Located<Transducer>>,
     pub shots: Vec<Located<Shot>>,
 }
 
@@ -52,6 +63,13 @@ pub struct Solver {
     pub increment_factor: Option<f64>,
     /// How element masses go to nodes: `"row-sum"` (default), `"hrz"` or `"equal"`.
     pub lumping: Option<Word<Lumping>>,
+    /// How forces that are not 0 at t = 0 begin: `"second-order"` (default), or `"first-order"`, as P. Huthwaite's Pogo does.
+    pub start: Option<Word<Start>>,
+}
+
+impl Choice for Start {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("second-order", Self::SecondOrder), ("first-order", Self::FirstOrder)];
 }
 
 impl Choice for Lumping {
@@ -79,10 +97,12 @@ impl Field {
 
 impl JobFile for ExplicitJob {
     const KEYS: &'static [&'static str] = &[
+        "physics",
         "title",
         "solver",
         "material",
         "section",
+        "grains",
         "amplitude",
         "source",
         "boundary",
@@ -90,11 +110,23 @@ impl JobFile for ExplicitJob {
         "monitor",
         "field",
         "absorbing",
+        "crack",
+        "transducer",
         "shot",
     ];
 
     fn from_tables(tables: &mut Tables<'_>) -> Result<Self, JobError> {
+        let mut grains: Vec<Located<Grains>> = tables.get_all("grains")?;
+        for Located { place, value } in &mut grains {
+            value.load(&place.folder).map_err(|text| place.error(text))?;
+        }
+        let mut transducers: Vec<Located<Transducer>> = tables.get_all("transducer")?;
+        for Located { place, value } in &mut transducers {
+            crate::job::load(place, &mut value.amplitude)?;
+        }
         Ok(Self {
+            grains,
+            transducers,
             title: tables.get("title")?.map(|title| title.value),
             solver: tables.get("solver")?,
             materials: tables.get_all("material")?,
@@ -102,6 +134,7 @@ impl JobFile for ExplicitJob {
             dynamics: Dynamics::from_tables(tables)?,
             fields: tables.get_all("field")?,
             absorbing: tables.get_all("absorbing")?,
+            cracks: tables.get_all("crack")?,
             shots: tables.get_all("shot")?,
         })
     }
@@ -110,6 +143,7 @@ impl JobFile for ExplicitJob {
         self.solver.as_ref().map_or(Ok(()), |solver| one(solver, Solver::check))?;
         each(&self.materials, |material| material.elasticity().map(|_| ()))?;
         each(&self.sections, Section::check)?;
+        each(&self.grains, Grains::check)?;
         self.dynamics.check()?;
         each(&self.fields, |field| {
             if field.quantities.is_empty() {
@@ -118,9 +152,13 @@ impl JobFile for ExplicitJob {
             field.when().map(|_| ())
         })?;
         each(&self.absorbing, Absorbing::check)?;
+        each(&self.cracks, Crack::check)?;
+        each(&self.transducers, Transducer::check)?;
         each(&self.shots, Shot::check)?;
         unique("material", &self.materials, |item| Some(&item.name))?;
         unique("absorbing", &self.absorbing, |item| item.name.as_deref())?;
+        unique("crack", &self.cracks, |item| item.name.as_deref())?;
+        unique("transducer", &self.transducers, |item| item.name.as_deref())?;
         unique("shot", &self.shots, |item| item.name.as_deref())
     }
 }

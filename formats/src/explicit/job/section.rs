@@ -19,6 +19,9 @@ pub struct Section {
     pub material: String,
     /// `"strain"` or `"stress"`: 2D elements become CPE or CPS; as in the deck when absent.
     pub plane: Option<Word<Plane>>,
+    /// Integration of quadrilaterals and hexahedra: with one point (CPE4R, CPS4R, C3D8R) or fully (CPE4, CPS4, C3D8); as in the
+    /// deck when absent.
+    pub reduced: Option<bool>,
     /// Out-of-plane thickness of 2D elements, m; 1 when absent.
     pub thickness: Option<f64>,
     /// Direction of the material's axis 1 and a second vector in its 1-2 plane, each of three numbers.

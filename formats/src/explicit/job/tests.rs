@@ -31,7 +31,7 @@ fn keys<T: DeserializeOwned>() -> Vec<String> {
 fn the_reference_parses_and_shows_every_key() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/job-reference.toml");
     let job = ExplicitJob::read(&[&path]).unwrap();
-    assert_eq!((job.materials.len(), job.dynamics.sources.len(), job.absorbing.len()), (5, 4, 2));
+    assert_eq!((job.materials.len(), job.dynamics.sources.len(), job.absorbing.len()), (7, 5, 3));
     let text = std::fs::read_to_string(&path).unwrap();
     let all = [
         keys::<Solver>(),
@@ -45,6 +45,9 @@ fn the_reference_parses_and_shows_every_key() {
         keys::<Shot>(),
         keys::<Field>(),
         keys::<Absorbing>(),
+        keys::<Crack>(),
+        keys::<Grains>(),
+        keys::<Transducer>(),
     ];
     assert!(all.iter().all(|keys| !keys.is_empty()));
     for key in all.iter().flatten() {

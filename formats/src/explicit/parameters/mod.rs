@@ -95,13 +95,14 @@ impl Adjustable for Setup {
         table.number("time", &mut self.explicit.time, Range::Positive, "s", "length of the run");
         increment(&mut table, &mut self.explicit.increment);
         table.choice("lumping", &mut self.explicit.lumping, "mass lumping: row-sum, hrz or equal");
+        table.choice("start", &mut self.explicit.start, "order of the start: second-order or first-order");
         table.slots
     }
 
     /// The constants of a material are valid only together.
     fn check_change(&self, before: &Self) -> Result<(), String> {
         for (material, before) in self.materials.iter().zip(&before.materials) {
-            if material != before && material.elasticity.matrix().is_none() {
+            if material != before && !material.elasticity.is_sound() {
                 let name = &material.name;
                 return Err(format!(
                     "the stiffness of `{name}` is no longer positive definite (it would create energy)"
@@ -127,8 +128,10 @@ fn material<'a>(table: &mut Table<'a>, material: &'a mut Material) {
         }
         Elasticity::Orthotropic(constants) => stiffness(table, constants, &ORTHOTROPIC),
         Elasticity::Anisotropic(constants) => stiffness(table, constants, &ANISOTROPIC),
+        Elasticity::Fluid { bulk } => table.number("bulk", bulk, Range::Positive, "Pa", "bulk modulus of the fluid"),
     }
     table.number("alpha", &mut material.damping_alpha, Range::NotNegative, "1/s", "mass-proportional damping");
+    table.number("beta", &mut material.damping_beta, Range::NotNegative, "s", "stiffness-proportional damping");
 }
 
 fn stiffness<'a>(table: &mut Table<'a>, constants: &'a mut [f64], names: &[&str]) {
@@ -145,6 +148,7 @@ fn load<'a>(table: &mut Table<'a>, load: &'a mut Load, amplitude_names: &Rc<[Str
         LoadKind::Traction { direction, .. } => ("Pa", Some(direction)),
         LoadKind::Body { direction, .. } => ("N/m³", Some(direction)),
         LoadKind::Gravity { direction, .. } => ("m/s²", Some(direction)),
+        LoadKind::Volume { .. } => ("m³/s²", None),
     };
     table.number("magnitude", &mut load.magnitude, Range::Any, unit, "size of the load at signal 1");
     table.amplitude(&mut load.amplitude, amplitude_names);

@@ -5,8 +5,13 @@ use crate::explicit::*;
 use crate::parameters::{ParameterError, Value, list, parse_assignment, set};
 
 fn setup() -> Setup {
-    let material =
-        |name: &str, elasticity| Material { name: name.into(), density: 7800.0, elasticity, damping_alpha: 0.0 };
+    let material = |name: &str, elasticity| Material {
+        name: name.into(),
+        density: 7800.0,
+        elasticity,
+        damping_alpha: 0.0,
+        damping_beta: 0.0,
+    };
     let amplitude = |name: &str, shape| Amplitude { name: name.into(), shape, scale: 1.0, delay: 0.0, absolute: false };
     let section = |name: &str, material| Section {
         name: name.into(),
@@ -53,6 +58,9 @@ fn setup() -> Setup {
         }],
         initial_velocities: vec![InitialVelocity { name: "fly".into(), nodes: vec![], component: 0, value: 3.0 }],
         shots: Vec::new(),
+        copied: Default::default(),
+        interface: Default::default(),
+        impedances: Vec::new(),
         absorbing_layers: vec![
             layer("side", AbsorbingProfile::Damping { d_max: 1e6, exponent: 3.0 }),
             layer("end", AbsorbingProfile::StiffnessReduction { frequency: 1e6, wave_speed: 5e3, thickness: 0.01 }),
@@ -64,6 +72,7 @@ fn setup() -> Setup {
             time: 1e-5,
             increment: Increment::Automatic { factor: 0.8 },
             lumping: Lumping::RowSum,
+            start: Start::SecondOrder,
         },
     }
 }

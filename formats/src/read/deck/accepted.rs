@@ -222,6 +222,18 @@ pub(super) const ACCEPTED: &[Accepted] = &[
         ],
     ),
     entry(
+        "ACOUSTIC MEDIUM",
+        Data::Optional,
+        CHECKED,
+        &[
+            (Used, "BULK MODULUS, DEPENDENCIES"),
+            (
+                Refused("fluids have a bulk modulus and a density; *DAMPING, ALPHA= damps them"),
+                "CAVITATION LIMIT, COMPLEX BULK MODULUS, COMPLEX DENSITY, POROUS MODEL, VOLUMETRIC DRAG",
+            ),
+        ],
+    ),
+    entry(
         "DAMPING",
         Data::Never,
         CHECKED,

@@ -170,7 +170,7 @@ impl Assembly {
     }
 
     /// Instance of an element that is not computed, and its code in the instance's part.
-    fn placed_other(&self, code: u32) -> Option<(&Placed, usize)> {
+    pub fn placed_other(&self, code: u32) -> Option<(&Placed, usize)> {
         let has_others = |placed: &Placed| self.parts[placed.part].n_others > 0;
         let placed = self.instances.iter().rfind(|placed| placed.other_base <= code && has_others(placed))?;
         Some((placed, (code - placed.other_base) as usize + self.parts[placed.part].n_elements))
@@ -256,6 +256,16 @@ impl Assembly {
             sets.retain(|set| !set.members.is_empty());
         }
         [nodes, elements, others]
+    }
+
+    /// Nodes of elements by code, computed ones or not, each once, ascending.
+    pub fn nodes_of_elements(&self, codes: &[u32]) -> Vec<u32> {
+        nodes_of(codes, |code, list| match self.placed_other(code) {
+            Some((placed, local)) => {
+                list.extend(self.parts[placed.part].nodes_of(local).map(|node| placed.node_first + node));
+            }
+            None => list.extend(self.mesh.place(code).into_iter().flat_map(|(group, at)| group.nodes(at))),
+        })
     }
 
     fn named_sets(&self, entity: Entity, of_root: Vec<Vec<u32>>) -> Vec<NamedSet> {
@@ -414,11 +424,6 @@ impl Lookup for Assembly {
             "" => self.members(Entity::Element, name),
             _ => self.named(Entity::Element, instance, name),
         };
-        Some(nodes_of(&elements?, |code, list| match self.placed_other(code) {
-            Some((placed, local)) => {
-                list.extend(self.parts[placed.part].nodes_of(local).map(|node| placed.node_first + node));
-            }
-            None => list.extend(self.mesh.place(code).into_iter().flat_map(|(group, at)| group.nodes(at))),
-        }))
+        Some(self.nodes_of_elements(&elements?))
     }
 }

@@ -12,7 +12,7 @@ use super::log::Log;
 use super::raw::{Entity, RawDeck};
 use super::sections::unique_name;
 use super::{Deck, Step};
-use crate::dynamics::{Amplitude, AmplitudeShape, Boundary, BoundaryKind, Increment, InitialVelocity};
+use crate::dynamics::{Amplitude, AmplitudeShape, Boundary, BoundaryKind, Increment, InitialVelocity, Start};
 use crate::mesh::NamedSet;
 
 /// Share of the elements' stable increment that an automatic increment takes where the deck gives no `SCALE FACTOR=`.
@@ -184,7 +184,7 @@ impl<'a> Conditions<'a> {
         if card.keyword.real("ALPHA").is_some_and(|alpha| alpha != 0.) {
             log.note(place, "ALPHA= of *DYNAMIC is not used: central differences");
         }
-        self.deck.step = Some(Step { time, increment });
+        self.deck.step = Some(Step { time, increment, start: Start::SecondOrder });
     }
 
     fn amplitude_of(&self, card: &Card, log: &mut Log) -> Option<u32> {
@@ -296,6 +296,10 @@ impl<'a> Conditions<'a> {
                 run = Some((first, last, value.to_bits(), self.deck.boundaries.len()));
             }
             for dof in first..=last.min(first.saturating_add(8)) {
+                if dof == 8 && kind == BoundaryKind::Displacement && self.has_fluid() {
+                    self.push_pressure(&entry, nodes.clone(), value, amplitude, log);
+                    continue;
+                }
                 let Some(component) = self.component(dof, value, entry.place, log) else { continue };
                 if value != 0. && amplitude.is_none() && kind == BoundaryKind::Displacement {
                     log.note(entry.place, "a displacement without an amplitude jumps to its value at t = 0");
@@ -303,6 +307,21 @@ impl<'a> Conditions<'a> {
                 self.push_boundary(&name, nodes.clone(), component, kind, value, amplitude);
             }
         }
+    }
+
+    /// Whether there are elements of fluids, whose nodes have a degree of freedom 8.
+    fn has_fluid(&self) -> bool {
+        self.assembly.mesh.groups.iter().any(|group| group.kind.is_acoustic())
+    }
+
+    /// Prescribes the pressure of some nodes.
+    fn push_pressure(&mut self, entry: &Entry, nodes: Vec<u32>, value: f64, amplitude: Option<u32>, log: &mut Log) {
+        if value != 0. && amplitude.is_none() {
+            log.note(entry.place, "a pressure without an amplitude jumps to its value at t = 0");
+        }
+        let name = unique_name(&format!("{}.8", entry.text(0)), &mut self.boundary_names);
+        let kind = BoundaryKind::Pressure;
+        self.deck.boundaries.push(Boundary { name, nodes, component: 0, kind, value, amplitude });
     }
 
     fn push_boundary(

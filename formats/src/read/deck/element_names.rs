@@ -11,8 +11,8 @@ const SHELLS: [(ElementKind, &str); 2] = [
 
 /// Triangles of shells, membranes, rigid surfaces and other physics, and tetrahedra of other physics.
 const SIMPLICES: [(ElementKind, &str); 2] = [
-    (ElementKind::Cps3, "S3 S3R S3RS S3RT STRI3 DS3 M3D3 SFM3D3 R3D3 DC2D3 AC2D3 CPE3T CPE3H CPS3T"),
-    (ElementKind::C3d4, "C3D4H C3D4T C3D4P DC3D4 AC3D4 EC3D4"),
+    (ElementKind::Cps3, "S3 S3R S3RS S3RT STRI3 DS3 M3D3 SFM3D3 R3D3 DC2D3 CPE3T CPE3H CPS3T"),
+    (ElementKind::C3d4, "C3D4H C3D4T C3D4P DC3D4 EC3D4"),
 ];
 
 fn listed(kinds: &[(ElementKind, &'static str)], name: &str) -> Option<ElementKind> {
@@ -74,11 +74,11 @@ fn remedy(name: &str) -> &'static str {
     let starts = |prefixes: &[&str]| prefixes.iter().any(|p| name.starts_with(p));
     let solid = if other_dimension(name) == 3 { 3 } else { 2 };
     if name == "D" || starts(&["DC", "AC", "EC", "PC", "F2D", "F3D", "FC", "DG", "DS", "HEATCAP", "DCOUP"]) {
-        "elements of heat, fluids, pores and fields cannot be computed here"
+        "elements of heat, flow, pores and fields cannot be computed here (of fluids AC2D3, AC2D4, AC2D4R, AC3D4, AC3D6, AC3D8 and AC3D8R can)"
     } else if starts(&["CAX", "SAX", "MAX", "RAX", "CGAX", "CCL", "SFMAX"]) {
         "axisymmetric bodies cannot be computed here; mesh a sector in 3D with C3D8 or C3D4"
     } else if starts(&["CIN"]) {
-        "in the place of infinite elements, an [[absorbing]] layer of a job takes waves away"
+        "infinite elements are CINPE4, CINPS4 and CIN3D8; an [[absorbing]] table of a job takes waves away, too"
     } else if starts(&["COH", "GK"]) {
         "cohesive and gasket elements cannot be computed here"
     } else if starts(&["R2D", "R3D", "RB"]) {

@@ -62,7 +62,7 @@ const NO_EFFECT: &str = "CONDUCTIVITY, CONSTRAINT CONTROLS, CONTACT FILE, CONTAC
     USER OUTPUT VARIABLES";
 
 /// The keywords of each class but those that are read, as one writes them, with commas between.
-const CLASSES: &[(Class, &str)] = &[
+pub(super) const CLASSES: &[(Class, &str)] = &[
     (Class::NoEffect, NO_EFFECT),
     (
         Class::Procedure { why: IN_TIME },
@@ -154,7 +154,7 @@ const CLASSES: &[(Class, &str)] = &[
 ];
 
 /// Keywords of the table of accepted ones that are read only where two-node elements are wanted.
-const OF_LINES: &str = "DASHPOT MASS SPRING";
+pub(super) const OF_LINES: &str = "DASHPOT MASS SPRING";
 
 /// Class of a keyword given as [`compact`] gives it; none for one that is not known.
 pub(super) fn classify(key: &str) -> Option<Class> {

@@ -89,6 +89,8 @@ pub(super) struct TrussSection {
     /// The element set, behind its instance if it has one.
     pub name: String,
     pub codes: Vec<u32>,
+    /// Index of the section.
+    pub section: u32,
     pub truss: Truss,
 }
 
@@ -128,7 +130,7 @@ impl Collector {
                 out.card(card, assembly, instance, log);
             }
         }
-        for TrussSection { name, codes, truss } in trusses {
+        for TrussSection { name, codes, truss, .. } in trusses {
             let lines = out.lines_of(codes, "SOLIDSECTION");
             if !lines.is_empty() {
                 let (name, truss) = (name.clone(), Some(truss.clone()));

@@ -1,4 +1,4 @@
-//! `*MATERIAL`: `*DENSITY`, `*ELASTIC`, `*DAMPING`.
+//! `*MATERIAL`: `*DENSITY`, `*ELASTIC`, `*ACOUSTIC MEDIUM`, `*DAMPING`.
 
 use super::DeckMaterial;
 use super::data::{first_number, numbers};
@@ -12,7 +12,7 @@ use crate::material::Elasticity;
 /// A material of which nothing is known, named at a place.
 pub(super) fn empty_material(name: &str, place: Place, log: &Log) -> DeckMaterial {
     let (name, file) = (name.to_owned(), log.file(place));
-    DeckMaterial { name, file, line: place.line, density: None, elasticity: None, damping_alpha: 0. }
+    DeckMaterial { name, file, line: place.line, density: None, elasticity: None, damping_alpha: 0., damping_beta: 0.0 }
 }
 
 /// A material from its cards. Where TEMPERATURE is ignored, the first entry of a table by temperature counts.
@@ -29,8 +29,13 @@ pub(super) fn material(raw: &RawMaterial, ignore: &IgnoreList, log: &mut Log) ->
         }
         match card.keyword.key.as_str() {
             "DENSITY" => material.density = density(card, ignore, log),
+            "ELASTIC" | "ACOUSTICMEDIUM" if material.elasticity.is_some() => {
+                let text = "is a solid and a fluid: give *ELASTIC or *ACOUSTIC MEDIUM, and elements of two kinds two materials";
+                log.error(card.keyword.place, format!("material `{}` {text}", raw.name));
+            }
             "ELASTIC" => material.elasticity = elasticity(card, ignore, log),
-            _ => material.damping_alpha = damping(card, log),
+            "ACOUSTICMEDIUM" => material.elasticity = fluid(card, ignore, log),
+            _ => [material.damping_alpha, material.damping_beta] = damping(card, log),
         }
     }
     material
@@ -100,6 +105,17 @@ fn elasticity(card: &Card, ignore: &IgnoreList, log: &mut Log) -> Option<Elastic
     elasticity
 }
 
+/// The bulk modulus of `*ACOUSTIC MEDIUM`, real and constant.
+fn fluid(card: &Card, ignore: &IgnoreList, log: &mut Log) -> Option<Elasticity> {
+    let place = card.keyword.place;
+    check_temperature(card, card.data.len() > 1, ignore, log);
+    let bulk = first_number(card, log).filter(|bulk| *bulk > 0. && bulk.is_finite());
+    if bulk.is_none() {
+        log.error(place, "*ACOUSTIC MEDIUM needs a positive bulk modulus");
+    }
+    Some(Elasticity::Fluid { bulk: bulk? })
+}
+
 fn check_temperature(card: &Card, depends: bool, ignore: &IgnoreList, log: &mut Log) {
     let name = &card.keyword.name;
     if depends && ignore.covers(&["TEMPERATURE"]) {
@@ -110,7 +126,8 @@ fn check_temperature(card: &Card, depends: bool, ignore: &IgnoreList, log: &mut 
     }
 }
 
-fn damping(card: &Card, log: &mut Log) -> f64 {
+/// α, 1/s, and β, s.
+fn damping(card: &Card, log: &mut Log) -> [f64; 2] {
     let place = card.keyword.place;
     let mut value = |key: &str| match card.keyword.get(key) {
         None => 0.,
@@ -121,15 +138,13 @@ fn damping(card: &Card, log: &mut Log) -> f64 {
     };
     let (alpha, beta, structural) = (value("ALPHA"), value("BETA"), value("STRUCTURAL"));
     let ignore = "--ignore DAMPING leaves all damping out";
-    if beta != 0. {
-        let text = "stiffness-proportional damping is not computed; set BETA=0, or";
-        log.error(place, format!("*DAMPING, BETA={beta}: {text} {ignore}"));
-    }
     if structural != 0. {
         log.error(place, format!("*DAMPING, STRUCTURAL=: structural damping is not computed; {ignore}"));
     }
-    if alpha < 0. {
-        log.error(place, format!("*DAMPING, ALPHA={alpha} feeds energy in"));
+    for (key, value) in [("ALPHA", alpha), ("BETA", beta)] {
+        if value < 0. {
+            log.error(place, format!("*DAMPING, {key}={value} feeds energy in: give a positive value; {ignore}"));
+        }
     }
-    alpha
+    [alpha, beta]
 }

@@ -11,10 +11,15 @@
 mod accepted;
 mod advice;
 mod assembly;
+mod boundaries;
 mod conditions;
+mod counts;
 mod data;
 mod element_names;
 mod frame;
+mod infinite;
+#[cfg(test)]
+mod keyword_page;
 mod keywords;
 mod lexer;
 mod lines;
@@ -38,8 +43,10 @@ mod surfaces;
 
 use std::path::Path;
 
+pub use counts::Counts;
 pub use element_names::is_line;
 pub(crate) use element_names::{nodes_of_other, other_dimension, remedies};
+pub use infinite::InfiniteElement;
 pub use lines::{LineProperty, Lines, PointMass, Truss};
 pub(crate) use read::flatten;
 pub use report::{DeckError, DeckReport, ElementCount, KeywordCount, KeywordUse, Note, SetCount, StepReport};
@@ -47,7 +54,8 @@ pub(crate) use sections::Other;
 
 use self::pogo::PogoOptions;
 use crate::dynamics::{
-    Amplitude, Boundary, ElementHistoryRequest, FieldRequest, HistoryRequest, Increment, InitialVelocity, Load, Shot,
+    Amplitude, Boundary, CopiedDisplacements, ElementHistoryRequest, FieldRequest, HistoryRequest, Increment,
+    InitialVelocity, Load, Shot, Start,
 };
 use crate::material::{Elasticity, Section};
 use crate::mesh::Mesh;
@@ -96,6 +104,8 @@ pub struct DeckMaterial {
     pub elasticity: Option<Elasticity>,
     /// Mass-proportional damping α in C = αM, 1/s.
     pub damping_alpha: f64,
+    /// Stiffness-proportional damping β in C = βK, s.
+    pub damping_beta: f64,
 }
 
 /// The procedure of a deck's step.
@@ -105,15 +115,8 @@ pub struct Step {
     pub time: f64,
     /// Time increment Δt.
     pub increment: Increment,
-}
-
-/// Displacements that are copied after each increment: u of `to[k]` becomes that of `from[k]`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[allow(missing_docs)]
-pub struct CopiedDisplacements {
-    pub from: Vec<u32>,
-    /// Each once.
-    pub to: Vec<u32>,
+    /// How it starts.
+    pub start: Start,
 }
 
 /// What a deck says; perhaps only a mesh.
@@ -158,6 +161,8 @@ pub struct Deck {
     pub(crate) require_step: bool,
     /// Element types that are not computed.
     pub(crate) others: Vec<Other>,
+    /// Infinite elements, with nodes of the mesh.
+    pub(crate) infinite: Vec<InfiniteElement>,
     /// The deck itself says what belongs to the model.
     pub(crate) has_sections: bool,
     /// Loads on nodes without elements are let go: the constraint that carried them is ignored.
@@ -190,6 +195,11 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Deck, DeckError> {
 pub fn read_bytes(name: &Path, bytes: &[u8], options: &ReadOptions) -> Result<Deck, DeckError> {
     let source = lexer::Source::from_bytes(name, bytes);
     if pogo::is_pogo(bytes) { pogo::read(&source, options) } else { read::read_source(source, options, false) }
+}
+
+/// Whether elements that no section names are left out on request.
+pub(crate) fn leaves_out_without_section(ignore: &[String]) -> bool {
+    keywords::IgnoreList::new(ignore).covers(&["NO SECTION"])
 }
 
 impl Deck {

@@ -244,7 +244,9 @@ impl Parser {
             let nodes = keyword.get("NODES").and_then(|n| n.parse().ok()).unwrap_or(0);
             self.user_elements.insert(keyword.value("TYPE").to_uppercase(), nodes);
         }
-        if !matches!(keyword.key.as_str(), "DENSITY" | "ELASTIC" | "DAMPING") && class == Some(Class::Read) {
+        if !matches!(keyword.key.as_str(), "DENSITY" | "ELASTIC" | "ACOUSTICMEDIUM" | "DAMPING")
+            && class == Some(Class::Read)
+        {
             self.material = None;
         }
         if !has_word(STRUCTURE, &keyword.key) && self.ignore.covers(&[&keyword.key, family]) {
@@ -420,7 +422,7 @@ impl Parser {
                     None
                 });
             }
-            "DENSITY" | "ELASTIC" | "DAMPING" => match self.material {
+            "DENSITY" | "ELASTIC" | "ACOUSTICMEDIUM" | "DAMPING" => match self.material {
                 _ if replaced => {}
                 Some(m) => self.raw.materials[m].cards.push(card),
                 None => self.log.error(place, format!("*{} stands outside of a *MATERIAL", card.keyword.name)),

@@ -2,8 +2,10 @@
 
 use super::advice::quoted;
 use super::assembly::Assembly;
+use super::boundaries;
 use super::conditions::{CARRIERS, Conditions};
 use super::element_names::{is_line, remedies};
+use super::infinite::{self, is_infinite};
 use super::keywords::IgnoreList;
 use super::lexer::{Place, Source};
 use super::lines::Collector;
@@ -24,7 +26,8 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     parser.run(source);
     parser.end();
     let Parser { mut log, mut raw, keywords, bytes, ignore, .. } = parser;
-    let (elements, others) = count_elements(&raw, &log);
+    let is_computed = |name: &str| !(options.lines || options.mesh_only) && is_infinite(name) && !ignore.has(&[name]);
+    let (elements, others) = count_elements(&raw, is_computed, &log);
     let (materials, wrong_materials) = materials(&raw, &ignore, &mut log);
     let mut deck = Deck {
         title: raw.title.clone(),
@@ -54,6 +57,9 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
 
     let n_problems = log.n_problems();
     let trusses = Sections::new(&mut assembly, &mut deck, &raw.cards).assign(&mut log);
+    if !(options.lines || options.mesh_only) {
+        deck.infinite = infinite::collect(&assembly, &trusses, &ignore, &mut log);
+    }
     deck.wrong_sections = log.n_problems() > n_problems;
     deck.has_sections = !deck.sections.is_empty();
     deck.others.retain(|other| !is_ignored(other, &ignore, &mut log));
@@ -66,12 +72,17 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     }
     let gravity = Conditions::new(&assembly, &ignore, options.lines, &mut deck).read(&raw, &mut log);
     Requests::new(&assembly, &mut deck).read(&raw, &mut log);
-    let [node_sets, element_sets, other_sets] = assembly.take_sets();
+    let [mut node_sets, element_sets, other_sets] = assembly.take_sets();
+    let beside = if options.lines { Vec::new() } else { other_sets.clone() };
     deck.lines = lines.finish(other_sets, gravity);
     let count = |sets: &[NamedSet]| {
         sets.iter().map(|s| SetCount { name: s.name.clone(), count: s.members.len() as u64 }).collect()
     };
     (deck.report.node_sets, deck.report.element_sets) = (count(&node_sets), count(&element_sets));
+    if !options.lines {
+        let names = boundaries::add_node_sets(&assembly, &mut node_sets, &element_sets, &beside);
+        boundaries::tell(&names, &mut log);
+    }
     deck.mesh = Mesh { node_sets, element_sets, ..assembly.mesh };
     if let Some(error) = log.failure(&deck.report) {
         let deck = (!log.incomplete).then(|| Box::new(deck));
@@ -123,7 +134,8 @@ fn is_ignored(other: &Other, ignore: &IgnoreList, log: &mut Log) -> bool {
 }
 
 /// Elements by type as the deck writes them, and those of types that are not computed.
-fn count_elements(raw: &RawDeck, log: &Log) -> (Vec<ElementCount>, Vec<Other>) {
+/// `is_computed` tells which of the types without a kind of their own are computed all the same.
+fn count_elements(raw: &RawDeck, is_computed: impl Fn(&str) -> bool, log: &Log) -> (Vec<ElementCount>, Vec<Other>) {
     let mut counts: Vec<(Place, String, u64, bool)> = Vec::new();
     let mut add = |place: Place, name: &str, n: usize, supported: bool| match counts.iter_mut().find(|c| c.1 == name) {
         Some(entry) => {
@@ -138,7 +150,7 @@ fn count_elements(raw: &RawDeck, log: &Log) -> (Vec<ElementCount>, Vec<Other>) {
             add(place, group.kind.name(), group.labels.len(), true);
         }
         for group in &part.others {
-            add(group.place, &group.name, group.labels.len(), false);
+            add(group.place, &group.name, group.labels.len(), is_computed(&group.name));
         }
     }
     counts.sort();

@@ -84,7 +84,7 @@ pub(crate) fn renumber_elements(deck: &mut Deck, map: &[u32]) -> Vec<String> {
     deck.mesh.element_sets.retain(|set| !set.members.is_empty());
     for load in &mut deck.loads {
         match &mut load.kind {
-            LoadKind::Concentrated { .. } => {}
+            LoadKind::Concentrated { .. } | LoadKind::Volume { .. } => {}
             LoadKind::Pressure { faces, elements } | LoadKind::Traction { faces, elements, .. } => {
                 retain_where(faces, elements.iter().map(|element| new_index(map, *element).is_some()));
                 remap(elements, map);

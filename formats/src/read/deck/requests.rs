@@ -82,8 +82,11 @@ impl<'a> Requests<'a> {
             return Output::History(interval);
         }
         let quantities = match variable(keyword) {
-            Variable::All => [&FieldQuantity::AT_NODES[..], &FieldQuantity::AT_ELEMENTS].concat(),
-            Variable::Preselect => vec![FieldQuantity::Displacement, FieldQuantity::Velocity, FieldQuantity::Stress],
+            Variable::All => [&FieldQuantity::AT_NODES[..], &FieldQuantity::AT_ELEMENTS, &self.pressure()].concat(),
+            Variable::Preselect => {
+                [&[FieldQuantity::Displacement, FieldQuantity::Velocity, FieldQuantity::Stress][..], &self.pressure()]
+                    .concat()
+            }
             Variable::Named => Vec::new(),
         };
         self.deck.fields.push(FieldRequest { quantities, interval });
@@ -103,6 +106,9 @@ impl<'a> Requests<'a> {
                     Variable::All => self.add_fields(at, all),
                     Variable::Preselect => self.add_fields(at, &all[..n_preselected]),
                     Variable::Named => {}
+                }
+                if entity == Entity::Node && variable(&card.keyword) != Variable::Named {
+                    self.add_fields(at, &self.pressure());
                 }
                 self.named_fields(at, card, entity, log);
             }
@@ -134,11 +140,13 @@ impl<'a> Requests<'a> {
         match entity {
             Entity::Node => {
                 let dimension = self.dimension;
+                let has_fluid = self.has_fluid();
                 let named = |name: &str| {
                     let (quantity, component) = NodalQuantity::named(name)?;
-                    Some(components(quantity, component, dimension))
+                    let is_there = quantity != NodalQuantity::Pressure || has_fluid;
+                    is_there.then(|| components(quantity, component, quantity.n_components(dimension)))
                 };
-                let variables = self.variables(card, named, [&["U", "V", "A", "RF"], &["U", "V"]], log);
+                let variables = self.variables(card, named, [&["U", "V", "A", "RF", "POR"], &["U", "V", "POR"]], log);
                 if let Some((set, nodes)) = self.set_of(card, entity, variables.len(), log) {
                     self.deck.histories.push(HistoryRequest { set, nodes, variables, weights: Vec::new(), interval });
                 }
@@ -228,11 +236,23 @@ impl<'a> Requests<'a> {
         Some((set.to_owned(), members))
     }
 
+    fn has_fluid(&self) -> bool {
+        self.assembly.mesh.groups.iter().any(|group| group.kind.is_acoustic())
+    }
+
+    /// The field of fluids, where there are any.
+    fn pressure(&self) -> Vec<FieldQuantity> {
+        if self.has_fluid() { vec![FieldQuantity::Pressure] } else { Vec::new() }
+    }
+
     /// Adds the fields that a card names.
     fn named_fields(&mut self, at: usize, card: &Card, entity: Entity, log: &Log) {
         for name in variable_names(card, log) {
             let quantity = match entity {
-                Entity::Node => NodalQuantity::named(&name).and_then(|(quantity, _)| FieldQuantity::of_nodes(quantity)),
+                Entity::Node => {
+                    let named = NodalQuantity::named(&name).and_then(|(quantity, _)| FieldQuantity::of_nodes(quantity));
+                    named.filter(|quantity| *quantity != FieldQuantity::Pressure || self.has_fluid())
+                }
                 Entity::Element => FieldQuantity::of_elements(name.trim_end_matches(|c: char| c.is_ascii_digit())),
             };
             match quantity {
@@ -265,6 +285,7 @@ fn components<Q: Copy>(quantity: Q, component: Option<u8>, n: u8) -> Vec<(Q, u8)
 }
 
 /// What `VARIABLE=` asks for besides the variables that are named.
+#[derive(PartialEq)]
 enum Variable {
     All,
     Preselect,

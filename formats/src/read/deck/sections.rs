@@ -121,7 +121,7 @@ impl<'a> Sections<'a> {
             };
             let truss = Truss { material: material.name.clone(), density: material.density, area: thickness, young };
             let name = self.assembly.set_name(instance, set);
-            self.trusses.push(TrussSection { name, codes: of_others, truss });
+            self.trusses.push(TrussSection { name, codes: of_others, section, truss });
         }
         if n_twice > 0 {
             let has = if n_twice == 1 { "has" } else { "have" };

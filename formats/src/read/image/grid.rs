@@ -8,11 +8,12 @@ use super::compile::Rule;
 use super::convert::{Conversion, survey};
 use super::law::{Law, MaterialLaw};
 use super::options::{Downsampling, ImageOptions};
-use super::plan::{Plan, Sampling};
+use super::plan::{Plan, SLAB, Sampling};
 use super::report::{MaterialCount, Report};
 use super::voxel_grid::{VoxelGrid, VoxelModuli};
 use super::{Format, Header, ImageError, Stack, components, open};
 use crate::memory::filled;
+use crate::system::memory::Need;
 use crate::words::Choice;
 
 /// Why a stack gives no grid.
@@ -104,6 +105,27 @@ pub fn voxel_grid(path: &Path, options: &ImageOptions, law: &MaterialLaw) -> Res
         warnings: stack.header().warnings.clone(),
     };
     Ok((grid, report))
+}
+
+/// Estimate of the memory that [`voxel_grid`] and the bricks of its model need, from the header of the stack alone.
+///
+/// # Errors
+/// As for [`voxel_grid`].
+pub fn memory_of(path: &Path, options: &ImageOptions, law: &MaterialLaw) -> Result<Need, GridError> {
+    let stack = open(path, options)?;
+    let header = stack.header();
+    let edges = edges(header, options).map_err(|message| stack.error(message))?;
+    let sampling = sampling(options, law, edges).map_err(GridError::Options)?;
+    let plan = Plan::new(header, options.crop, edges, sampling).map_err(GridError::Options)?;
+    let n = |size: [usize; 3]| size.iter().map(|&n| n as f64).product::<f64>();
+    let (stored, voxels) = (n(header.size) * header.sample.bytes() as f64, n(plan.out));
+    let each = if law.is_table() || law.classes().is_some() { 1.0 } else { 4.0 };
+    let mut need = Need::default();
+    need.add("for the program", 10e6);
+    need.add("for the layers that are read at a time", stored.min(SLAB as f64));
+    need.add("for the grid of voxels", each * voxels);
+    need.add("for the bricks of the model", 0.7 * each * voxels);
+    Ok(need)
 }
 
 /// Refuses options that are for other formats.

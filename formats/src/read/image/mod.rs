@@ -44,7 +44,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
 
-pub use grid::{GridError, voxel_grid};
+pub use grid::{GridError, memory_of, voxel_grid};
 pub use law::{Class, Curve, Formula, Law, MaterialLaw, Quantity};
 pub use options::{AxisOrder, Downsampling, ImageOptions, LengthUnit, RawImage, Spacing};
 pub use parosol::{NodeValue, ParosolConditions, parosol_conditions};

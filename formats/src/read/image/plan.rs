@@ -9,7 +9,7 @@ use super::sample::SampleType;
 use super::{Header, ImageError, Stack};
 
 /// Bytes of stack that are converted at a time.
-const SLAB: usize = 32 << 20;
+pub(super) const SLAB: usize = 32 << 20;
 
 /// How voxels of the model come from voxels of the stack.
 #[derive(Debug, Clone, Copy, PartialEq)]

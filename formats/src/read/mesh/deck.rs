@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::cells::{Cells, Kind, element_of_cell};
+use super::cells::{Cells, Kind, Wanted, element_of_cell};
 use super::{MeshFile, MeshFileError};
 use crate::mesh::ElementShape;
 use crate::read::deck::{self, DeckReport, ReadOptions};
@@ -26,8 +26,8 @@ pub(super) fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileE
     let mut cells = Cells::default();
     for group in &from.groups {
         let kind = match group.kind.shape() {
-            ElementShape::Triangle => Kind::Triangle,
-            ElementShape::Tetrahedron => Kind::Tetrahedron,
+            ElementShape::Triangle => Kind::TRIANGLE,
+            ElementShape::Tetrahedron => Kind::TETRAHEDRON,
             _ => Kind::Other(group.kind.name(), group.kind.dimension()),
         };
         for (at, &label) in group.labels.iter().enumerate() {
@@ -37,7 +37,7 @@ pub(super) fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileE
     let n_cells = cells.len();
     let notes = deck.notes.iter().filter(|note| !note.text.starts_with("without effect here"));
     mesh.notes.extend(notes.map(ToString::to_string));
-    let cell_of_element = cells.finish(path, &mut mesh)?;
+    let cell_of_element = cells.finish(path, &mut mesh, Wanted::Simplices)?;
     leave_out_unknown(path, &deck.report, ignore, &mut mesh)?;
     let element_of_cell = element_of_cell(&cell_of_element, n_cells);
     mesh.node_labels = from.node_labels;

@@ -10,20 +10,23 @@
 //!
 //! A file may hold cells of several kinds, as mesh generators write boundaries beside volumes: where there are tetrahedra,
 //! they are the mesh and everything of fewer dimensions is left out with a note; otherwise triangles are. Other cells of the
-//! mesh's own dimension are refused by name.
+//! mesh's own dimension are refused by name. [`read_deck`] also takes quadrilaterals, wedges and hexahedra.
 
 mod cells;
 mod deck;
 mod gmsh;
+mod model;
 mod opencarp;
 mod scan;
 mod vtu;
 
 use std::path::Path;
 
+use cells::Wanted;
+pub use model::read_deck;
 pub use opencarp::read_vtx;
 
-use crate::mesh::NamedSet;
+use crate::mesh::{ElementShape, NamedSet};
 use crate::system::inputs;
 
 /// A mesh file that cannot be used: `heart.msh:12: error: …`.
@@ -83,6 +86,8 @@ pub struct MeshFile {
     pub elements: Vec<u32>,
     /// (n_nodes,).
     pub node_labels: Vec<u32>,
+    /// Where all shapes were asked for: the nodes of the elements of each, in place of `elements`.
+    pub shapes: Vec<(ElementShape, Vec<u32>)>,
     /// (n_elements,).
     pub element_labels: Vec<u32>,
     /// Instance of each node, (n_nodes,), or empty.
@@ -153,9 +158,9 @@ const FOREIGN: &[&str] = &["vtp", "pvtu", "vtm", "vtkhdf", "hdf", "xdmf", "meshb
 /// [`MeshFileError`]: a file that cannot be read, that is not what its name says, that is cut, or whose mesh cannot be used.
 pub fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileError> {
     let mut mesh = match extension_of(path).as_str() {
-        "vtu" => vtu::read(path),
-        "vtk" => vtu::legacy::read(path),
-        "msh" => gmsh::read(path),
+        "vtu" => vtu::read(path, Wanted::Simplices),
+        "vtk" => vtu::legacy::read(path, Wanted::Simplices),
+        "msh" => gmsh::read(path, Wanted::Simplices),
         "pts" | "elem" | "lon" => opencarp::read(&path.with_extension("")),
         _ if opencarp::is_base(path) => opencarp::read(path),
         foreign if FOREIGN.contains(&foreign) => {
@@ -206,7 +211,8 @@ fn check(mesh: &mut MeshFile, path: &Path) -> Result<(), MeshFileError> {
     if n_nodes >= u32::MAX as usize || n_elements > 1 << 30 {
         return wrong(format!("{n_nodes} nodes and {n_elements} elements are more than 32-bit tables can hold"));
     }
-    if mesh.coordinates.len() != 3 * n_nodes || mesh.elements.len() != mesh.corners * n_elements {
+    let of_shapes = !mesh.shapes.is_empty();
+    if mesh.coordinates.len() != 3 * n_nodes || (!of_shapes && mesh.elements.len() != mesh.corners * n_elements) {
         return wrong("its tables have different lengths".into());
     }
     if let Some(at) = mesh.coordinates.iter().position(|x| !x.is_finite()) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::cells::{Cells, Kind};
+use super::cells::{Cells, Kind, Wanted};
 use super::scan::{Scanner, parse, words};
 use super::{CellArray, MeshFile, MeshFileError, bytes_of};
 use crate::mesh::NamedSet;
@@ -31,7 +31,7 @@ pub(super) fn read(base: &Path) -> Result<MeshFile, MeshFileError> {
     let elem = beside("elem");
     let (cells, tags) = elements(&elem)?;
     let n_cells = cells.len();
-    let cell = cells.finish(&elem, &mut mesh)?;
+    let cell = cells.finish(&elem, &mut mesh, Wanted::Simplices)?;
     let region: Vec<f64> = cell.iter().map(|&cell| tags[cell as usize]).collect();
     let mut sets: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
     for (element, &tag) in region.iter().enumerate() {
@@ -93,8 +93,8 @@ fn elements(path: &Path) -> Result<(Cells, Vec<f64>), MeshFileError> {
         let wrong = |message: &str| MeshFileError::new(path, line, message);
         let mut words = words(scan.next_line().unwrap_or_default());
         let (kind, n_nodes) = match words.next().unwrap_or_default() {
-            b"Tt" => (Kind::Tetrahedron, 4),
-            b"Tr" => (Kind::Triangle, 3),
+            b"Tt" => (Kind::TETRAHEDRON, 4),
+            b"Tr" => (Kind::TRIANGLE, 3),
             b"Ln" | b"cH" | b"cU" => (Kind::Other("lines (Ln)", 1), 2),
             b"Qd" => (Kind::Other("quadrilaterals (Qd)", 2), 4),
             b"Hx" => (Kind::Other("hexahedra (Hx)", 3), 8),

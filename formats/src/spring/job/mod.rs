@@ -96,6 +96,7 @@ impl JobFile for SpringJob {
 
     fn check(&self) -> Result<(), JobError> {
         self.dynamics.check()?;
+        self.dynamics.check_no_fluid()?;
         one(&self.image, Image::check)?;
         one(&self.solver, Solver::check)?;
         if let Some(item) = self.materials.get(MAX_MATERIALS) {

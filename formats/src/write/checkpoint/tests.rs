@@ -7,6 +7,7 @@ fn example() -> Checkpoint<'static> {
         block_hash: "00c0ffee".into(),
         precision: "f32".into(),
         fingerprint: 77,
+        time_increment: 2.5e-9,
         step: 12,
         external_work: 1.5e-9,
         damped_energy: -0.0,
@@ -22,6 +23,7 @@ fn every_cut_and_every_flipped_bit_is_found() {
     let path = folder.path().join("a.ckpt");
     write(&path, &example()).unwrap();
     assert_eq!(read(&path).unwrap(), example());
+    assert_eq!(time_increment(&path), Some(2.5e-9));
     let whole = std::fs::read(&path).unwrap();
     for length in 0..whole.len() {
         std::fs::write(&path, &whole[..length]).unwrap();
@@ -49,7 +51,7 @@ fn errors_say_what_to_do() {
     assert_eq!(message(b"hello"), "not a Pogo checkpoint");
     let mut newer = whole.clone();
     newer[8] = 9;
-    assert!(message(&newer).starts_with("checkpoint of version 9, expected 2: "));
+    assert!(message(&newer).starts_with("checkpoint of version 9, expected 3: "));
     assert!(message(&whole[..100]).starts_with("the checkpoint is cut or changed: 100 bytes, expected "));
     let mut changed = whole;
     changed[60] ^= 1;

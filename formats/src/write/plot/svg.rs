@@ -249,8 +249,13 @@ fn escape(text: &str) -> String {
 
 /// A time for a title: `12.5 µs`.
 pub(crate) fn time_text(time: f64) -> String {
-    let (factor, unit) = with_prefix(time.abs(), "s");
-    let digits = format!("{:.4}", time / factor);
+    quantity_text(time, "s")
+}
+
+/// A value with its unit, to four decimals: `12.5 mm`.
+pub(crate) fn quantity_text(value: f64, unit: &str) -> String {
+    let (factor, unit) = with_prefix(value.abs(), unit);
+    let digits = format!("{:.4}", value / factor);
     format!("{} {unit}", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 

@@ -211,7 +211,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
                 for (u32 q = threadIdx.x; q < n_solves; q += THREADS) settle(p, block, sweep, q);
                 __syncthreads();
             }
-            if (threadIdx.x == 0) block.n_items = 0;
+            // Without items no barrier stands between this and the reading above.
+            if (threadIdx.x == 0 && n_items > 0) block.n_items = 0;
             __syncthreads();
         }
         hand_over(p, block, sweep);

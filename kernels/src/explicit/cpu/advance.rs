@@ -14,6 +14,8 @@ pub(super) struct Shared<T> {
     pub arrays: Arrays<T>,
     /// Displacements of the boundary nodes at even and at odd steps.
     pub boundary: [*mut T; 2],
+    /// Their increments, where there is a lag.
+    pub boundary_increment: [*mut T; 2],
     /// Energies of even and of odd windows, (steps, n_energy_rows, 2).
     pub energies: [*mut f64; 2],
 }
@@ -74,6 +76,9 @@ impl<T: Real> Advance<'_, T> {
         let mut arrays = self.shared.arrays;
         arrays.boundary = if tables.computes_once() { arrays.displacement } else { self.shared.boundary[parity] };
         arrays.next_boundary = self.shared.boundary[1 - parity];
+        let increments = &self.shared.boundary_increment;
+        arrays.boundary_increment = if tables.computes_once() { arrays.increment } else { increments[parity] };
+        arrays.next_boundary_increment = increments[1 - parity];
         arrays.energies = self.energies_of_step((window, before), k);
         arrays.recording = match self.record.binary_search(&n) {
             // SAFETY: there are rows for all recorded steps.
@@ -95,8 +100,7 @@ impl<T: Real> Advance<'_, T> {
                 false => forces.as_mut_ptr(),
             };
             if phase.is_multiple_of(phases) {
-                let (u, boundary) = (arrays.displacement, arrays.boundary);
-                block_forces(self.level, tables, [block, next], u, boundary, records, forces);
+                block_forces(self.level, tables, [block, next], &arrays, records, forces);
             }
             if phase % phases == phases - 1 {
                 self.level.run(UpdateBlock { tables, block, arrays: &arrays, signals, saved, forces });

@@ -20,6 +20,8 @@ use crate::simd::Real;
 pub(super) struct Run {
     pub law: Law,
     pub material: usize,
+    /// β/Δt: the elements feel K (u_n + β/Δt Δu_n).
+    pub lag: f64,
     /// In the tables' `offsets`.
     pub offsets: Range<usize>,
     /// In the tables' `factors`, or empty.
@@ -186,7 +188,8 @@ impl<T: Real> BlockTables<T> {
             factors.clear();
         }
         let material = layout.material_of[&(run.kind, run.section)];
-        self.add_batches(Law::Element(run.kind.law()), material, &run.connectivity, &factors, n_real, layout.lanes);
+        let rule = (Law::Element(run.kind.law()), material, layout.problem.lag_of(run.section));
+        self.add_batches(rule, &run.connectivity, &factors, n_real, layout.lanes);
     }
 
     /// Lays triangles out in strips. `nodes` are own nodes and halo.
@@ -211,14 +214,14 @@ impl<T: Real> BlockTables<T> {
         self.offsets.extend(rows.nodes.iter().map(|node| grain(2) as u16 * node));
         self.factors.extend(shapes);
         let (offsets, factors) = (first..self.offsets.len(), first_factor..self.factors.len());
-        self.runs.push(Run { law, material, offsets, factors });
+        let lag = problem.lag_of(run.section);
+        self.runs.push(Run { law, material, lag, offsets, factors });
     }
 
-    /// Lays elements out in batches.
+    /// Lays elements of a law, material and lag out in batches.
     fn add_batches(
         &mut self,
-        law: Law,
-        material: usize,
+        (law, material, lag): (Law, usize, f64),
         connectivity: &[u16],
         factors: &[f64],
         n_real: usize,
@@ -244,6 +247,7 @@ impl<T: Real> BlockTables<T> {
             self.runs.push(Run {
                 law,
                 material,
+                lag,
                 offsets: offsets_first..self.offsets.len(),
                 factors: factors_first..self.factors.len(),
             });

@@ -3,10 +3,15 @@
 use pogo_formats::mesh::ElementLaw;
 
 use super::block::Run;
+use super::fluid::{
+    AcousticHexahedron, AcousticQuadrilateral, AcousticReducedHexahedron, AcousticReducedQuadrilateral,
+    AcousticTetrahedron, AcousticTriangle, AcousticWedge,
+};
 use super::forces::{self, Batches};
+use super::lag;
 use super::law::Law;
 use super::plane::{self, Quadrilateral, ReducedQuadrilateral, Triangle};
-use super::solid::{Hexahedron, ReducedHexahedron, Tetrahedron, Wedge};
+use super::solid::{FullWedge, Hexahedron, ReducedHexahedron, Tetrahedron, Wedge};
 use super::step::{self, Arrays, Signals};
 use super::tables::{Block, Tables};
 use crate::simd::{InstructionSet, Kernel, Level, Real};
@@ -28,6 +33,33 @@ impl<T: Real> Kernel for OpenBlock<'_, T> {
         let Self { tables, block, displacement, boundary, records, forces } = self;
         // SAFETY: the promise of `block_forces`.
         unsafe { step::open_block(tables, block, displacement, boundary, records, forces) }
+    }
+}
+
+/// Makes records of u + lag Δu; see [`lag::fill_lagged`]. `clears`: the forces are set to zero, too.
+struct FillLagged<'a, T> {
+    tables: &'a Tables<T>,
+    block: &'a Block,
+    arrays: &'a Arrays<T>,
+    lag: T,
+    clears: bool,
+    records: *mut T,
+    forces: *mut T,
+}
+
+impl<T: Real> Kernel for FillLagged<'_, T> {
+    type Output = *const T;
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) -> *const T {
+        let Self { tables, block, arrays, lag, clears, records, forces } = self;
+        // SAFETY: the promise of `block_forces`.
+        unsafe {
+            if clears {
+                step::clear(tables, block, forces);
+            }
+            lag::fill_lagged(tables, block, arrays, lag, records);
+        }
+        records
     }
 }
 
@@ -61,11 +93,33 @@ impl<T: Real, const LAW: u8, const ALIGNED: bool> Kernel for AddElements<'_, T, 
                     forces::add_forces::<V<I, T>, 3, 3, Tetrahedron<V<I, T>, ALIGNED>>(batches, records, out)
                 }
                 ElementLaw::Wedge => forces::add_forces::<V<I, T>, 3, 5, Wedge<V<I, T>>>(batches, records, out),
+                ElementLaw::FullWedge => forces::add_forces::<V<I, T>, 3, 5, FullWedge<V<I, T>>>(batches, records, out),
                 ElementLaw::Hexahedron => {
                     forces::add_forces::<V<I, T>, 3, 7, Hexahedron<V<I, T>, ALIGNED>>(batches, records, out)
                 }
                 ElementLaw::ReducedHexahedron => {
                     forces::add_forces::<V<I, T>, 3, 7, ReducedHexahedron<V<I, T>>>(batches, records, out)
+                }
+                ElementLaw::AcousticTriangle => {
+                    forces::add_forces::<V<I, T>, 2, 2, AcousticTriangle<V<I, T>>>(batches, records, out)
+                }
+                ElementLaw::AcousticQuadrilateral => {
+                    forces::add_forces::<V<I, T>, 2, 3, AcousticQuadrilateral<V<I, T>>>(batches, records, out)
+                }
+                ElementLaw::AcousticReducedQuadrilateral => {
+                    forces::add_forces::<V<I, T>, 2, 3, AcousticReducedQuadrilateral<V<I, T>>>(batches, records, out)
+                }
+                ElementLaw::AcousticTetrahedron => {
+                    forces::add_forces::<V<I, T>, 3, 3, AcousticTetrahedron<V<I, T>>>(batches, records, out)
+                }
+                ElementLaw::AcousticWedge => {
+                    forces::add_forces::<V<I, T>, 3, 5, AcousticWedge<V<I, T>>>(batches, records, out)
+                }
+                ElementLaw::AcousticHexahedron => {
+                    forces::add_forces::<V<I, T>, 3, 7, AcousticHexahedron<V<I, T>>>(batches, records, out)
+                }
+                ElementLaw::AcousticReducedHexahedron => {
+                    forces::add_forces::<V<I, T>, 3, 7, AcousticReducedHexahedron<V<I, T>>>(batches, records, out)
                 }
             }
         }
@@ -123,8 +177,16 @@ pub(super) unsafe fn add_forces<T: Real>(
             ElementLaw::ReducedQuadrilateral => elements!(ReducedQuadrilateral, false),
             ElementLaw::Tetrahedron => elements!(Tetrahedron),
             ElementLaw::Wedge => elements!(Wedge, false),
+            ElementLaw::FullWedge => elements!(FullWedge, false),
             ElementLaw::Hexahedron => elements!(Hexahedron),
             ElementLaw::ReducedHexahedron => elements!(ReducedHexahedron, false),
+            ElementLaw::AcousticTriangle => elements!(AcousticTriangle, false),
+            ElementLaw::AcousticQuadrilateral => elements!(AcousticQuadrilateral, false),
+            ElementLaw::AcousticReducedQuadrilateral => elements!(AcousticReducedQuadrilateral, false),
+            ElementLaw::AcousticTetrahedron => elements!(AcousticTetrahedron, false),
+            ElementLaw::AcousticWedge => elements!(AcousticWedge, false),
+            ElementLaw::AcousticHexahedron => elements!(AcousticHexahedron, false),
+            ElementLaw::AcousticReducedHexahedron => elements!(AcousticReducedHexahedron, false),
         },
     }
 }
@@ -149,7 +211,8 @@ impl<T: Real> Kernel for UpdateBlock<'_, T> {
     }
 }
 
-/// f_int of one block into `forces`, (n_local, force stride), while the memory of the block after it is asked for.
+/// f_int of one block into `forces`, (n_local, force stride), while the memory of the block after it is asked for. Where
+/// `arrays` have no increments of boundary nodes, it is that without lags.
 ///
 /// # Safety
 /// The pointers must hold the rows that the tables name. In the plane nobody else may touch the block's rows of
@@ -158,13 +221,16 @@ pub(super) unsafe fn block_forces<T: Real>(
     level: Level,
     tables: &Tables<T>,
     [block, next]: [&Block; 2],
-    displacement: *mut T,
-    boundary: *const T,
+    arrays: &Arrays<T>,
     records: &mut [T],
     forces: *mut T,
 ) {
-    let records = records.as_mut_ptr();
-    let records = level.run(OpenBlock { tables, block, displacement, boundary, records, forces });
+    let scratch = records.as_mut_ptr();
+    let (displacement, boundary) = (arrays.displacement, arrays.boundary);
+    let lag_of = |run: &Run| if arrays.boundary_increment.is_null() { 0.0 } else { run.lag };
+    let fill = |lag: f64, clears: bool| {
+        level.run(FillLagged { tables, block, arrays, lag: T::from_f64(lag), clears, records: scratch, forces })
+    };
     let runs = &tables.runs[block.runs.clone()];
     let [positions, mut positions_ahead] =
         [block, next].map(|block| tables.coordinates.as_ptr().wrapping_add(2 * block.first_row));
@@ -173,7 +239,16 @@ pub(super) unsafe fn block_forces<T: Real>(
     let mut ahead = displacement.cast_const().wrapping_add(next.first_row * record);
     let step = (next.n_local(tables.dimension) * record * size_of::<T>())
         .div_ceil(runs.iter().map(batches).sum::<usize>().max(1));
+    let mut lag = runs.first().map_or(0.0, lag_of);
+    let mut records = match lag == 0.0 {
+        true => level.run(OpenBlock { tables, block, displacement, boundary, records: scratch, forces }),
+        false => fill(lag, true),
+    };
     for run in runs {
+        if lag_of(run) != lag {
+            lag = lag_of(run);
+            records = fill(lag, false);
+        }
         let material = &tables.materials[run.material];
         let offsets = &tables.offsets[run.offsets.clone()];
         let factors = &tables.factors[run.factors.clone()];

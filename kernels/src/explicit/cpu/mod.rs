@@ -10,6 +10,8 @@
 //! *In space* displacements and positions are copied into that form. The first block that an element touches computes it.
 //! Each block then adds the forces that others have computed on its nodes, and moves them.
 //!
+//! Where displacements are copied from node to node, steps are made one by one ([`copies`]).
+//!
 //! A stepper may have a [`Part`] of the blocks. Halo values of other parts then come from their steppers. In space a part
 //! computes for itself what blocks of other parts would pass on to its nodes ([`block::BlockTables::only_passing`]).
 //!
@@ -19,11 +21,16 @@
 
 mod advance;
 mod block;
+mod copies;
 mod dispatch;
+mod fluid;
 mod forces;
+mod ground;
 mod join;
+mod lag;
 mod law;
 mod plane;
+mod probe;
 mod schedule;
 mod solid;
 mod step;
@@ -32,18 +39,23 @@ mod tables;
 
 use std::sync::{Mutex, PoisonError};
 
+use pogo_formats::dynamics::CopiedDisplacements;
+
 use super::ElementStepper;
 use super::problem::{Problem, StepperError};
 use super::team::ElementPart;
 use crate::device::DeviceError;
-use crate::dynamics::{Barrier, ModelError, Part, PartStepper, SignalTable, State, Stepper, check_advance};
+use crate::dynamics::{
+    Barrier, ModelError, Part, PartStepper, SignalTable, State, Stepper, check_advance, recorded_in,
+};
 use crate::simd::{Level, Real};
 use advance::{Advance, Shared};
 use block::Run;
+use copies::Copies;
 use law::force_stride;
 use schedule::Schedule;
 use step::{Aligned, Arrays, Scratch};
-use tables::{Block, Tables};
+use tables::Tables;
 
 /// How a problem is stepped on the CPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,10 +83,12 @@ pub struct CpuStepper<T> {
     level: Level,
     /// See [`Arrays::displacement`]; in space with the part's halo at the end.
     displacement: Aligned<T>,
-    /// Δu, (n_nodes, dimension).
+    /// Δu, (n_nodes, dimension); with a lag in space that of the part's halo at the end.
     increment: Vec<T>,
     /// u of the boundary nodes, then of the part's halo, at even and at odd steps; empty where blocks pass forces on.
     boundary: [Vec<T>; 2],
+    /// Their Δu, where there is a lag.
+    boundary_increment: [Vec<T>; 2],
     /// (n_rows, force stride), where blocks pass forces on.
     forces: Aligned<T>,
     /// Of two windows, (steps, n_energy_rows, 2).
@@ -84,6 +98,8 @@ pub struct CpuStepper<T> {
     damped_energy: f64,
     schedule: Schedule,
     scratch: Vec<Mutex<Scratch<T>>>,
+    copies: Copies,
+    copied: CopiedDisplacements,
     pool: Option<rayon::ThreadPool>,
 }
 
@@ -105,6 +121,9 @@ impl<T: Real> CpuStepper<T> {
     pub fn of_part(problem: &Problem, part: Part, state: &State, options: CpuOptions) -> Result<Self, StepperError> {
         let CpuOptions { threads, level, cache } = options;
         problem.check(state, part.n_own())?;
+        if !problem.copied.is_empty() && part.n_own() < problem.mesh.n_nodes() {
+            return Err(StepperError::Copied);
+        }
         let mut tables = Tables::<T>::new(problem, &part, level.narrow_lanes::<T>())?;
         let mut displacement = empty_rows(&tables);
         set_rows(&tables, &mut displacement, &state.displacement);
@@ -113,18 +132,23 @@ impl<T: Real> CpuStepper<T> {
             tables.coordinates = Vec::new();
         }
         let boundary = boundary_rows(&tables, &displacement);
+        let increment = increments(&tables, &state.increment);
+        let boundary_increment = lag::boundary_increments(&tables, &increment);
         let schedule = Schedule::new(&tables, &part, problem.mesh.coordinates, threads.max(1), cache);
         let threads = schedule.turns.len();
         let energies = vec![0.0; 2 * tables.n_energy_rows * (schedule.window / tables.phases_per_step())];
         Ok(Self {
-            increment: state.increment.iter().map(|&value| T::from_f64(value)).collect(),
+            increment,
             boundary: [boundary.clone(), boundary],
+            boundary_increment: [boundary_increment.clone(), boundary_increment],
             forces: Aligned::new(if tables.computes_once() { tables.n_rows * force_stride(3) } else { 0 }),
             energies: [energies.clone(), energies],
             step: state.step,
             external_work: state.external_work,
             damped_energy: state.damped_energy,
             scratch: (0..threads).map(|_| Mutex::new(Scratch::new(&tables))).collect(),
+            copies: Copies::new(&tables, &problem.copied),
+            copied: problem.copied.clone(),
             pool: pogo_formats::system::threads::pool(threads).map_err(ModelError::from)?,
             part,
             displacement,
@@ -150,84 +174,6 @@ impl<T: Real> CpuStepper<T> {
     pub fn elements_per_node_step(&self) -> f64 {
         let computed = |run: &Run| run.offsets.len() / run.law.n_nodes();
         self.tables.runs.iter().map(computed).sum::<usize>() as f64 / self.tables.n_nodes.max(1) as f64
-    }
-
-    /// As [`ElementStepper::internal_force`]. Of a part: displacements of own nodes and halo, (n_local × dimension,), and
-    /// the forces on own nodes.
-    ///
-    /// # Panics
-    /// If the displacement has the wrong length.
-    pub fn internal_force(&self, displacement: &[f64]) -> Vec<f64> {
-        let (tables, d) = (&self.tables, self.tables.dimension);
-        assert_eq!(displacement.len(), self.part.n_local() * d, "displacement has the wrong length");
-        let (own, halo) = displacement.split_at(tables.n_nodes * d);
-        let mut u = Aligned::new(self.displacement.len());
-        u.copy_from_slice(&self.displacement);
-        set_rows(tables, &mut u, own);
-        let mut boundary_u = boundary_rows(tables, &u);
-        let rows_of_halo = if tables.computes_once() {
-            &mut u[tables.n_nodes * d..]
-        } else {
-            &mut boundary_u[tables.boundary.len() * d..]
-        };
-        rows_of_halo.iter_mut().zip(halo).for_each(|(to, &from)| *to = T::from_f64(from));
-        let mut rows = self.block_forces(&mut u, &boundary_u);
-        let stride = force_stride(d);
-        let mut out = vec![0.0; self.increment.len()];
-        for block in &tables.blocks {
-            for incoming in &tables.incoming[block.incoming.clone()] {
-                let (to, from) = (block.first_row + incoming.node as usize, incoming.row as usize);
-                for c in 0..d {
-                    rows[to * stride + c] = rows[to * stride + c] + rows[from * stride + c];
-                }
-            }
-            for (row, node) in rows[block.first_row * stride..].chunks_exact(stride).zip(block.nodes()) {
-                for c in 0..d {
-                    out[node * d + c] = row[c].to_f64() * tables.force_unit;
-                }
-            }
-        }
-        out
-    }
-
-    /// The forces that each block computes, (n_rows, force stride), at the displacements `u` and, in the plane, those of the
-    /// boundary nodes.
-    fn block_forces(&self, u: &mut Aligned<T>, boundary: &[T]) -> Aligned<T> {
-        let (tables, stride) = (&self.tables, force_stride(self.tables.dimension));
-        let mut rows = Aligned::new(tables.n_rows * stride);
-        let displacement = u.as_mut_ptr();
-        let shared = Shared {
-            arrays: Arrays {
-                displacement,
-                forces: rows.as_mut_ptr(),
-                boundary: if tables.computes_once() { displacement } else { boundary.as_ptr() },
-                ..Arrays::none()
-            },
-            boundary: [std::ptr::null_mut(); 2],
-            energies: [std::ptr::null_mut(); 2],
-        };
-        let shared = &shared;
-        let each = |share: &[Block]| {
-            let arrays = shared.arrays;
-            let mut scratch = Scratch::new(tables);
-            for block in share {
-                // SAFETY: the arrays have the rows that the tables name, and the block's are its own.
-                unsafe {
-                    let forces = arrays.forces.add(block.first_row * stride);
-                    let (u, records) = (arrays.displacement, &mut scratch.records);
-                    dispatch::block_forces(self.level, tables, [block; 2], u, arrays.boundary, records, forces);
-                }
-            }
-        };
-        match &self.pool {
-            None => each(&tables.blocks),
-            Some(pool) => pool.scope(|scope| {
-                for share in tables.blocks.chunks(tables.blocks.len().div_ceil(self.schedule.turns.len()).max(1)) {
-                    scope.spawn(move |_| each(share));
-                }
-            }),
-        }
-        rows
     }
 }
 
@@ -265,6 +211,14 @@ fn set_rows<T: Real>(tables: &Tables<T>, rows: &mut [T], displacement: &[f64]) {
     }
 }
 
+/// Δu, (n_nodes, dimension), and room for the part's halo where elements that are computed once read it.
+fn increments<T: Real>(tables: &Tables<T>, increment: &[f64]) -> Vec<T> {
+    let n_halo = if tables.is_lagged && tables.computes_once() { tables.n_halo } else { 0 };
+    let mut out: Vec<T> = increment.iter().map(|&value| T::from_f64(value)).collect();
+    out.resize((tables.n_nodes + n_halo) * tables.dimension, T::default());
+    out
+}
+
 /// u of the boundary nodes, and room for the part's halo.
 fn boundary_rows<T: Real>(tables: &Tables<T>, displacement: &[T]) -> Vec<T> {
     let (d, stride) = (tables.dimension, tables.state_stride());
@@ -300,8 +254,14 @@ impl<T: Real> Stepper for CpuStepper<T> {
         record: &[u64],
         recording: &mut Vec<f64>,
     ) -> Result<(), DeviceError> {
-        let tables = &self.tables;
         check_advance(self.step, n_steps, signals, record);
+        if n_steps > 1 && !self.copies.is_empty() {
+            return (0..n_steps).try_for_each(|k| {
+                let step = [self.step];
+                self.advance(1, &signals.of_step(k), recorded_in(record, &step), recording)
+            });
+        }
+        let tables = &self.tables;
         assert!(n_steps <= 1 || self.part.halo().is_empty(), "the halo is that of one step");
         let columns = tables.forces.iter().map(|f| f.signal).chain(tables.constraints.iter().map(|c| c.signal));
         let has_columns = columns.max().is_none_or(|column| column < signals.n_signals);
@@ -322,6 +282,7 @@ impl<T: Real> Stepper for CpuStepper<T> {
                     ..Arrays::none()
                 },
                 boundary: self.boundary.each_mut().map(|rows| rows.as_mut_ptr()),
+                boundary_increment: self.boundary_increment.each_mut().map(|rows| rows.as_mut_ptr()),
                 energies: self.energies.each_mut().map(|rows| rows.as_mut_ptr()),
             },
             barrier: Barrier::new(self.schedule.turns.len()),
@@ -340,12 +301,16 @@ impl<T: Real> Stepper for CpuStepper<T> {
             Some(pool) => pool.broadcast(|context| run(context.index()))[0],
         };
         self.step += n_steps as u64;
+        let parity = (self.step % 2) as usize;
+        let boundary = [&mut self.boundary[parity][..], &mut self.boundary_increment[parity][..]];
+        self.copies.make(self.tables.dimension, &mut self.displacement, &mut self.increment, boundary);
         Ok(())
     }
 
     fn state(&self) -> Result<State, DeviceError> {
         let d = self.tables.dimension;
-        let mut displacement = vec![0.0; self.increment.len()];
+        let n_own = self.tables.n_nodes * d;
+        let mut displacement = vec![0.0; n_own];
         for (row, node) in own_rows(&self.tables) {
             for c in 0..d {
                 displacement[node * d + c] = self.displacement[row + c].to_f64();
@@ -354,7 +319,7 @@ impl<T: Real> Stepper for CpuStepper<T> {
         Ok(State {
             step: self.step,
             displacement,
-            increment: self.increment.iter().map(|value| value.to_f64()).collect(),
+            increment: self.increment[..n_own].iter().map(|value| value.to_f64()).collect(),
             external_work: self.external_work,
             damped_energy: self.damped_energy,
         })
@@ -364,6 +329,10 @@ impl<T: Real> Stepper for CpuStepper<T> {
 impl<T: Real> ElementStepper for CpuStepper<T> {
     fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
         Ok(Self::internal_force(self, displacement))
+    }
+
+    fn lagged_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
+        Ok(self.force(displacement, increment))
     }
 }
 
@@ -378,8 +347,8 @@ impl<T: Real> ElementPart for CpuStepper<T> {
         &self.energies[0][..2 * self.tables.n_energy_rows]
     }
 
-    fn part_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
-        Ok(Self::internal_force(self, displacement))
+    fn part_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
+        Ok(self.force(displacement, increment))
     }
 }
 
@@ -412,9 +381,11 @@ impl<T: Real> PartStepper for CpuStepper<T> {
     }
 
     fn exchanged(&mut self) -> Vec<&mut [T]> {
-        vec![match self.tables.computes_once() {
-            true => &mut self.displacement[..],
-            false => &mut self.boundary[(self.step % 2) as usize][..],
-        }]
+        let parity = (self.step % 2) as usize;
+        let [u, du] = match self.tables.computes_once() {
+            true => [&mut self.displacement[..], &mut self.increment[..]],
+            false => [&mut self.boundary[parity][..], &mut self.boundary_increment[parity][..]],
+        };
+        if self.tables.is_lagged { vec![u, du] } else { vec![u] }
     }
 }

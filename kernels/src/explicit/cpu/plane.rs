@@ -71,7 +71,7 @@ fn push_stress<V: ScatterLanes>(g: [[V; 2]; 2], [sxx, syy, sxy]: [V; 3]) -> [[V;
 
 /// det J of g_ξ, g_η.
 #[inline(always)]
-fn double_area<V: ScatterLanes>(g: [[V; 2]; 2]) -> V {
+pub(super) fn double_area<V: ScatterLanes>(g: [[V; 2]; 2]) -> V {
     g[0][1].fnma(g[1][0], g[0][0] * g[1][1])
 }
 
@@ -247,7 +247,7 @@ impl<V: ScatterLanes, const ALIGNED: bool> Element<V, 2, 3> for Quadrilateral<V,
 
 /// ∂/∂ξ at η = ∓g and ∂/∂η at ξ = ∓g from the two edges along each.
 #[inline(always)]
-fn along_sides<V: ScatterLanes>(v: &[[V; 2]; 4]) -> [[[V; 2]; 2]; 2] {
+pub(super) fn along_sides<V: ScatterLanes, const C: usize>(v: &[[V; C]; 4]) -> [[[V; C]; 2]; 2] {
     let (near, far) = edge_weights();
     let [a, b, c, d] = [sub(v[1], v[0]), sub(v[2], v[3]), sub(v[3], v[0]), sub(v[2], v[1])];
     [
@@ -258,7 +258,7 @@ fn along_sides<V: ScatterLanes>(v: &[[V; 2]; 4]) -> [[[V; 2]; 2]; 2] {
 
 /// ½ N of the near and of the far edge at a Gauss point.
 #[inline(always)]
-fn edge_weights<V: ScatterLanes>() -> (V, V) {
+pub(super) fn edge_weights<V: ScatterLanes>() -> (V, V) {
     let (near, far) = gauss_weights::<V>();
     let half = constant::<V>(0.5);
     (half * near, half * far)

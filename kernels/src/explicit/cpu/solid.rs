@@ -67,13 +67,13 @@ fn mean_gradient<V: ScatterLanes>(c: [[V; 3]; 3], h: [[V; 3]; 3]) -> [[V; 3]; 3]
 }
 
 #[inline(always)]
-fn cross<V: ScatterLanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
+pub(super) fn cross<V: ScatterLanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
     [a[2].fnma(b[1], a[1] * b[2]), a[0].fnma(b[2], a[2] * b[0]), a[1].fnma(b[0], a[0] * b[1])]
 }
 
 /// a × b + c.
 #[inline(always)]
-fn add_cross<V: ScatterLanes>(a: [V; 3], b: [V; 3], c: [V; 3]) -> [V; 3] {
+pub(super) fn add_cross<V: ScatterLanes>(a: [V; 3], b: [V; 3], c: [V; 3]) -> [V; 3] {
     [
         a[2].fnma(b[1], a[1].fma(b[2], c[0])),
         a[0].fnma(b[2], a[2].fma(b[0], c[1])),
@@ -82,7 +82,7 @@ fn add_cross<V: ScatterLanes>(a: [V; 3], b: [V; 3], c: [V; 3]) -> [V; 3] {
 }
 
 #[inline(always)]
-fn dot<V: ScatterLanes>(a: [V; 3], b: [V; 3]) -> V {
+pub(super) fn dot<V: ScatterLanes>(a: [V; 3], b: [V; 3]) -> V {
     a[0].fma(b[0], a[1].fma(b[1], a[2] * b[2]))
 }
 
@@ -101,10 +101,53 @@ impl<V: ScatterLanes, const ALIGNED: bool> Element<V, 3, 3> for Tetrahedron<V, A
     }
 }
 
-/// C3D6: 3 × 2 points.
+/// C3D6: 1 × 2 points.
 pub(super) struct Wedge<V>(Solid<V, false>);
 
 impl<V: ScatterLanes> Element<V, 3, 5> for Wedge<V> {
+    #[inline(always)]
+    fn new(material: &Material<V::Scalar>) -> Self {
+        Self(Solid::new(material, 0.5))
+    }
+
+    #[inline(always)]
+    fn force(&self, _: V, x: &[[V; 3]; 5], u: &[[V; 3]; 5]) -> [[V; 3]; 5] {
+        let (x, u) = (&with_origin::<V, 3, 5, 6>(x), &with_origin::<V, 3, 5, 6>(u));
+        // N of the bottom and of the top triangle, at the lower and the upper point.
+        let (near, far) = gauss_weights::<V>();
+        let side = [[near, far], [far, near]];
+        let third = constant::<V>(1.0 / 3.0);
+        let (x_up, x_r, x_s) = wedge_edges(x);
+        let (u_up, u_r, u_s) = wedge_edges(u);
+        let mean = |up: &[[V; 3]; 3]| scale(third, add(up[0], add(up[1], up[2])));
+        let (x_up, u_up) = (mean(&x_up), mean(&u_up));
+        let zero = [constant::<V>(0.0); 3];
+        let mut f = [zero; 6];
+        let mut up = zero;
+        for side in &side {
+            let [p, q, t] =
+                self.0.fluxes([mix(side, &x_r), mix(side, &x_s), x_up], [mix(side, &u_r), mix(side, &u_s), u_up]);
+            up = add(up, t);
+            for top in 0..2 {
+                let n = side[top];
+                f[3 * top] = axpy(-n, add(p, q), f[3 * top]);
+                f[3 * top + 1] = axpy(n, p, f[3 * top + 1]);
+                f[3 * top + 2] = axpy(n, q, f[3 * top + 2]);
+            }
+        }
+        let up = scale(constant::<V>(1.0 / 6.0), up);
+        for i in 0..3 {
+            f[i] = sub(f[i], up);
+            f[3 + i] = add(f[3 + i], up);
+        }
+        without_origin(f)
+    }
+}
+
+/// C3D6F: 3 × 2 points.
+pub(super) struct FullWedge<V>(Solid<V, false>);
+
+impl<V: ScatterLanes> Element<V, 3, 5> for FullWedge<V> {
     #[inline(always)]
     fn new(material: &Material<V::Scalar>) -> Self {
         Self(Solid::new(material, 1.0))
@@ -145,7 +188,7 @@ impl<V: ScatterLanes> Element<V, 3, 5> for Wedge<V> {
 
 /// Σ w_i v_i.
 #[inline(always)]
-fn mix<V: ScatterLanes, const N: usize>(w: &[V; N], v: &[[V; 3]; N]) -> [V; 3] {
+pub(super) fn mix<V: ScatterLanes, const N: usize, const C: usize>(w: &[V; N], v: &[[V; C]; N]) -> [V; C] {
     let mut sum = scale(w[0], v[0]);
     for i in 1..N {
         sum = axpy(w[i], v[i], sum);
@@ -156,7 +199,7 @@ fn mix<V: ScatterLanes, const N: usize>(w: &[V; N], v: &[[V; 3]; N]) -> [V; 3] {
 /// Half the three edges upwards; the first and the second edge of the bottom and of the top.
 #[inline(always)]
 #[allow(clippy::type_complexity)]
-fn wedge_edges<V: ScatterLanes>(v: &[[V; 3]; 6]) -> ([[V; 3]; 3], [[V; 3]; 2], [[V; 3]; 2]) {
+pub(super) fn wedge_edges<V: ScatterLanes, const C: usize>(v: &[[V; C]; 6]) -> ([[V; C]; 3], [[V; C]; 2], [[V; C]; 2]) {
     let half = constant::<V>(0.5);
     (
         array!([v[0]; 3], i => scale(half, sub(v[i + 3], v[i]))),
@@ -170,7 +213,7 @@ fn wedge_edges<V: ScatterLanes>(v: &[[V; 3]; 6]) -> ([[V; 3]; 3], [[V; 3]; 2], [
 
 /// s_m = Σ_I h_mI v_I of the modes ξ, η, ζ, ηζ, ζξ, ξη, ξηζ, for v of nodes 1 to 7 and 0 at node 0.
 #[inline(always)]
-fn modes<V: ScatterLanes>(v: &[[V; 3]; 7]) -> [[V; 3]; 7] {
+pub(super) fn modes<V: ScatterLanes, const C: usize>(v: &[[V; C]; 7]) -> [[V; C]; 7] {
     // Sums and differences along ζ, then along ξ, then along η.
     let plus = [v[3], add(v[4], v[0]), add(v[5], v[1]), add(v[6], v[2])];
     let minus = [v[3], sub(v[4], v[0]), sub(v[5], v[1]), sub(v[6], v[2])];
@@ -185,7 +228,7 @@ fn modes<V: ScatterLanes>(v: &[[V; 3]; 7]) -> [[V; 3]; 7] {
 
 /// Σ_m h_mI q_m at nodes 1 to 7.
 #[inline(always)]
-fn spread<V: ScatterLanes>(q: &[[V; 3]; 7]) -> [[V; 3]; 7] {
+pub(super) fn spread<V: ScatterLanes, const C: usize>(q: &[[V; C]; 7]) -> [[V; C]; 7] {
     let (fall, rise) = (sub(q[0], q[5]), add(q[0], q[5]));
     let plus = [neg(add(q[1], fall)), sub(fall, q[1]), add(q[1], rise), sub(q[1], rise)];
     let (low, high) = (sub(q[2], q[3]), add(q[2], q[3]));
@@ -209,7 +252,7 @@ const SLOPES: [[usize; 4]; 3] = [[0, 5, 4, 6], [1, 5, 3, 6], [2, 4, 3, 6]];
 /// 8 ∂/∂ξ_a at the Gauss points, (−,−), (+,−), (−,+), (+,+) of the other two coordinates, from modes times those of the
 /// points.
 #[inline(always)]
-fn slopes<V: ScatterLanes>(s: &[[V; 3]; 7], axis: usize) -> [[V; 3]; 4] {
+pub(super) fn slopes<V: ScatterLanes, const C: usize>(s: &[[V; C]; 7], axis: usize) -> [[V; C]; 4] {
     let [base, first, second, both] = SLOPES[axis];
     let (low, high) = (sub(s[base], s[second]), add(s[base], s[second]));
     let (fall, rise) = (sub(s[first], s[both]), add(s[first], s[both]));
@@ -218,7 +261,7 @@ fn slopes<V: ScatterLanes>(s: &[[V; 3]; 7], axis: usize) -> [[V; 3]; 4] {
 
 /// The transpose of `slopes`.
 #[inline(always)]
-fn add_slopes<V: ScatterLanes>(q: &mut [[V; 3]; 7], points: &[[V; 3]; 4], axis: usize) {
+pub(super) fn add_slopes<V: ScatterLanes, const C: usize>(q: &mut [[V; C]; 7], points: &[[V; C]; 4], axis: usize) {
     let [base, first, second, both] = SLOPES[axis];
     let (low, high) = (add(points[1], points[0]), add(points[3], points[2]));
     let (fall, rise) = (sub(points[1], points[0]), sub(points[3], points[2]));
@@ -230,7 +273,7 @@ fn add_slopes<V: ScatterLanes>(q: &mut [[V; 3]; 7], points: &[[V; 3]; 4], axis: 
 
 /// Modes times their values at the Gauss points, 1/√3 for each coordinate beyond the first.
 #[inline(always)]
-fn at_points<V: ScatterLanes>(s: [[V; 3]; 7]) -> [[V; 3]; 7] {
+pub(super) fn at_points<V: ScatterLanes, const C: usize>(s: [[V; C]; 7]) -> [[V; C]; 7] {
     let (edge, third) = (constant::<V>(1.0 / 3.0f64.sqrt()), constant::<V>(1.0 / 3.0));
     [s[0], s[1], s[2], scale(edge, s[3]), scale(edge, s[4]), scale(edge, s[5]), scale(third, s[6])]
 }

@@ -1,13 +1,14 @@
 //! One step of one block.
 
+use super::lag::{pass_increments, work_of_forces};
 use super::law::{force_stride, n_dummies, record_stride};
-use super::tables::{Block, Dof, Tables};
+use super::tables::{Block, Dof, Support, Tables};
 use crate::simd::{Real, ScatterLanes};
 
 /// Working memory of one thread, reused for every block.
 #[derive(Debug)]
 pub(super) struct Scratch<T> {
-    /// (u, x) of own, halo and dummy nodes in space, (max_local, record stride).
+    /// (u, x) of own, halo and dummy nodes in space, (max_local, record stride); in the plane only where there is a lag.
     pub records: Aligned<T>,
     /// f_int − F, (max_local, force stride), where there is no array of the whole mesh.
     pub forces: Aligned<T>,
@@ -18,10 +19,19 @@ pub(super) struct Scratch<T> {
 impl<T: Real> Scratch<T> {
     pub fn new(tables: &Tables<T>) -> Self {
         Self {
-            records: Aligned::new(if tables.dimension == 2 { 0 } else { tables.max_local * record_stride(3) }),
+            records: Aligned::new(tables.max_local * records_stride(tables)),
             forces: Aligned::new(tables.max_local * force_stride(tables.dimension)),
             saved: vec![[T::default(); 2]; tables.max_special],
         }
+    }
+}
+
+/// Numbers of a node's record in the working memory.
+fn records_stride<T: Real>(tables: &Tables<T>) -> usize {
+    match (tables.dimension, tables.is_lagged) {
+        (2, false) => 0,
+        (2, true) => tables.state_stride(),
+        _ => record_stride(3),
     }
 }
 
@@ -62,7 +72,7 @@ impl<T> std::ops::DerefMut for Aligned<T> {
 pub(super) struct Arrays<T> {
     /// u, (n_nodes, 3), in space; in the plane u or (u, x) of own, halo and dummy nodes block by block, (n_rows, 2 or 4).
     pub displacement: *mut T,
-    /// Δu, (n_nodes, dimension).
+    /// Δu, (n_nodes, dimension); with a lag in space that of the halo, too.
     pub increment: *mut T,
     /// Forces of all blocks, (n_force_rows, force stride), where blocks pass them on: each writes its rows, and reads
     /// those of others in the second half of the step, when nobody writes those that are passed on.
@@ -71,6 +81,10 @@ pub(super) struct Arrays<T> {
     pub boundary: *const T,
     /// u_{n+1} of the boundary nodes, written.
     pub next_boundary: *mut T,
+    /// Δu_n of the rows of `boundary`, read where there is a lag; null for f_int without it.
+    pub boundary_increment: *const T,
+    /// Δu_{n+1} of the boundary nodes, written where there is a lag.
+    pub next_boundary_increment: *mut T,
     /// External work and damped energy of this step, (n_energy_rows, 2).
     pub energies: *mut f64,
     /// Where this step's monitors go, (n_monitors, 3), or null.
@@ -85,6 +99,8 @@ impl<T> Arrays<T> {
             forces: std::ptr::null_mut(),
             boundary: std::ptr::null(),
             next_boundary: std::ptr::null_mut(),
+            boundary_increment: std::ptr::null(),
+            next_boundary_increment: std::ptr::null_mut(),
             energies: std::ptr::null_mut(),
             recording: std::ptr::null_mut(),
         }
@@ -137,6 +153,17 @@ unsafe fn fill_records<T: Real>(
     }
 }
 
+/// Sets the forces of a block, (n_local, force stride), to zero.
+///
+/// # Safety
+/// There must be so many.
+#[inline(always)]
+pub(super) unsafe fn clear<T: Real>(tables: &Tables<T>, block: &Block, forces: *mut T) {
+    let n = block.n_local(tables.dimension) * force_stride(tables.dimension);
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(forces, n) }.fill(T::default());
+}
+
 /// Prepares the records, which are returned, and zero forces, (n_local, force stride), of one block.
 ///
 /// # Safety
@@ -150,10 +177,9 @@ pub(super) unsafe fn open_block<T: Real>(
     records: *mut T,
     forces: *mut T,
 ) -> *const T {
-    let n_local = block.n_local(tables.dimension);
     // SAFETY: the caller's promise.
     unsafe {
-        std::slice::from_raw_parts_mut(forces, n_local * force_stride(tables.dimension)).fill(T::default());
+        clear(tables, block, forces);
         if tables.dimension == 2 {
             // The block's own records are in place, and so are all positions.
             let stride = tables.state_stride();
@@ -189,6 +215,66 @@ pub(super) unsafe fn update_block<V: ScatterLanes>(
             update::<V, V::Scalar, 2>(tables, block, arrays, signals, saved, forces);
         } else {
             update::<V, V::Scalar, 3>(tables, block, arrays, signals, saved, forces);
+        }
+    }
+}
+
+/// Adds to the forces on solids what fluids put on them, where they touch: the pressure at t_n is −Δq_n/Δt, so that the solid feels
+/// −A Δq_n/Δt.
+///
+/// # Safety
+/// As for `update`.
+#[inline(always)]
+unsafe fn press<T: Real, const D: usize>(tables: &Tables<T>, block: &Block, increment: *mut T, forces: *mut T) {
+    let stride = force_stride(D);
+    // SAFETY: the caller's promise; the tables' nodes are of this block.
+    unsafe {
+        for pair in &tables.wet[block.wet.clone()] {
+            let dq = *increment.add(pair.fluid.node * D);
+            for c in 0..D {
+                let force = forces.add(pair.solid.local * stride + c);
+                *force += T::from_f64(pair.area[c]) * dq;
+            }
+        }
+    }
+}
+
+/// Adds to the forces of fluids what solids move in them, where they touch: the fluid lets A · Δu_{n+1}/Δt flow out. Δu_{n+1} is known
+/// once all forces on the solid are: the update to come gives it the same bits.
+///
+/// # Safety
+/// As for `update`; the forces on solids must be complete.
+#[inline(always)]
+unsafe fn flow<T: Real, const D: usize>(
+    tables: &Tables<T>,
+    block: &Block,
+    increment: *mut T,
+    (supports, signals): (&[Support], Signals),
+    forces: *mut T,
+) {
+    let stride = force_stride(D);
+    // SAFETY: the caller's promise; the tables' nodes are of this block.
+    unsafe {
+        for pair in &tables.wet[block.wet.clone()] {
+            let (solid, mut flow) = (pair.solid, T::default());
+            for c in 0..D {
+                let new = match pair.supports[c].and_then(|at| supports.get(at as usize)) {
+                    Some(support) => {
+                        T::from_f64(support.value * (signals.next[support.signal] - signals.now[support.signal]))
+                    }
+                    None => {
+                        let old = *increment.add(solid.node * D + c);
+                        let kept = match block.damped {
+                            Some(first) => tables.decay[first + solid.local] * old,
+                            None => old,
+                        };
+                        kept - tables.inertia[solid.node] * *forces.add(solid.local * stride + c)
+                    }
+                };
+                flow += T::from_f64(pair.area[c]) * new;
+            }
+            let force = forces.add(pair.fluid.local * stride);
+            *force = *force - flow;
         }
     }
 }
@@ -230,6 +316,24 @@ unsafe fn update<V: ScatterLanes<Scalar = T>, T: Real, const D: usize>(
             *entry = *entry - T::from_f64(force.value * signals.now[force.signal] / tables.force_unit);
         }
         let mut damped_energy = 0.0;
+        let mut damp = |is_wet: bool| {
+            for dashpot in tables.dashpots[block.dashpots.clone()].iter().filter(|dashpot| dashpot.is_wet == is_wet) {
+                let taken = dashpot.act::<T, D>(tables, arrays, signals, f);
+                // With lags the work of all forces is in the account.
+                damped_energy += if tables.is_lagged { 0.0 } else { taken };
+            }
+        };
+        // A dashpot takes part in the motion that it damps, so it acts when all other forces on its node are there.
+        if block.wet.is_empty() {
+            damp(false);
+        } else {
+            press::<T, D>(tables, block, arrays.increment, f);
+            damp(false);
+            flow::<T, D>(tables, block, arrays.increment, (supports, signals), f);
+            damp(true);
+        }
+        // Of the forces' mean motion in this step: half before, half after.
+        let mut lagged_work = if tables.is_lagged { work_of_forces::<T, D>(tables, block, arrays, f) } else { 0.0 };
         for (local, own) in block.pieces() {
             let (u, f) = (u.add(local * u_stride), f.add(local * stride));
             let (du, p) = (arrays.increment.add(own.start * D), tables.inertia.as_ptr().add(own.start));
@@ -294,9 +398,18 @@ unsafe fn update<V: ScatterLanes<Scalar = T>, T: Real, const D: usize>(
             let reaction = support.mass * (new - old) / (dt * dt) + 2.0 * rate * (old + new) + net;
             work += reaction * 0.5 * (old + new);
         }
+        let mut work_of_loads = 0.0;
         for (k, force) in loads.iter().enumerate() {
             let new = (*du_of(force.dof)).to_f64();
-            work += force.value * signals.now[force.signal] * 0.5 * (saved[k][1].to_f64() + new);
+            let of_load = force.value * signals.now[force.signal] * 0.5 * (saved[k][1].to_f64() + new);
+            work += of_load;
+            work_of_loads += of_load;
+        }
+        if tables.is_lagged {
+            // The internal forces' work: what is stored, and what damping takes. f has the loads, too.
+            lagged_work += work_of_forces::<T, D>(tables, block, arrays, f);
+            damped_energy += 0.5 * tables.force_unit * lagged_work + work_of_loads;
+            pass_increments(tables, block, arrays);
         }
         for (k, monitor) in monitors.iter().enumerate() {
             let row = arrays.recording.add(3 * monitor.column);

@@ -1,14 +1,16 @@
 //! What the inner loop reads, laid out block by block for a given number of lanes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use pogo_formats::mesh::{ElementKind, ElementLaw};
 use rayon::prelude::*;
 
 use super::block::{BlockTables, Layout, Run};
+use super::ground::NodeDashpot;
 use super::law::{Law, force_stride, n_dummies, record_stride};
 use crate::dynamics::Part;
+use crate::explicit::dashpot::DashpotStep;
 use crate::explicit::groups::{computes_once, groups_of};
 use crate::explicit::problem::{Problem, StepperError};
 use crate::explicit::units::{Material, Units};
@@ -33,9 +35,12 @@ pub(super) struct Block {
     pub forces: Range<usize>,
     pub constraints: Range<usize>,
     pub monitors: Range<usize>,
+    pub dashpots: Range<usize>,
     /// Into [`Tables::incoming`].
     pub incoming: Range<usize>,
-    /// Row in the table of energies where forces, moving supports or damping exchange energy.
+    /// Into [`Tables::wet`].
+    pub wet: Range<usize>,
+    /// Row in the table of energies where forces, moving supports or damping exchange energy; with a lag everywhere.
     pub energy_row: Option<usize>,
 }
 
@@ -95,6 +100,17 @@ pub(super) struct Monitor {
     pub column: usize,
 }
 
+/// A node of a fluid and one of a solid at the same place; see [`WetPair`](crate::explicit::WetPair).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wet {
+    pub fluid: Dof,
+    pub solid: Dof,
+    /// A/Δt in units of force.
+    pub area: [f64; 3],
+    /// Among the block's constraints, those of the solid's components.
+    pub supports: [Option<u32>; 3],
+}
+
 /// A force that another block has computed on a node of this one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Incoming {
@@ -147,10 +163,14 @@ pub(super) struct Tables<T> {
     pub forces: Vec<Force>,
     pub constraints: Vec<Support>,
     pub monitors: Vec<Monitor>,
+    pub wet: Vec<Wet>,
+    pub dashpots: Vec<NodeDashpot>,
     /// Monitors of the problem; those of other parts' nodes are recorded as 0.
     pub n_monitors: usize,
     pub n_energy_rows: usize,
     pub time_increment: f64,
+    /// Some runs have a lag.
+    pub is_lagged: bool,
     /// Unit of D, of forces and of 1/p, N.
     pub force_unit: f64,
     /// Largest number of local nodes of a block.
@@ -207,6 +227,7 @@ impl<T: Real> Tables<T> {
             inertia: part.select(&units.inertia(problem)?, 1),
             n_monitors: problem.monitors.len(),
             time_increment: problem.time_increment,
+            is_lagged: problem.is_lagged(),
             force_unit: units.force,
             ..Self::default()
         };
@@ -219,6 +240,7 @@ impl<T: Real> Tables<T> {
             tables.set_boundary(part);
         }
         tables.set_forces_and_supports(problem, part);
+        tables.set_wet(problem, part)?;
         Ok(tables)
     }
 
@@ -401,10 +423,12 @@ impl<T: Real> Tables<T> {
         let (forces, of_forces) = by_block(n_blocks, forces);
         let (constraints, of_constraints) = by_block(n_blocks, constraints);
         let (monitors, of_monitors) = by_block(n_blocks, monitors);
+        self.set_dashpots(problem, &constraints, &of_constraints, find);
         let ranges = of_forces.into_iter().zip(of_constraints).zip(of_monitors);
         for (block, ((forces, constraints), monitors)) in self.blocks.iter_mut().zip(ranges) {
             // A support that holds still does work once, where the start has a velocity there.
-            if block.damped.is_some() || !forces.is_empty() || !constraints.is_empty() {
+            let works = (self.is_lagged && block.n_own > 0) || !block.dashpots.is_empty();
+            if works || block.damped.is_some() || !forces.is_empty() || !constraints.is_empty() {
                 block.energy_row = Some(self.n_energy_rows);
                 self.n_energy_rows += 1;
             }
@@ -412,6 +436,71 @@ impl<T: Real> Tables<T> {
             (block.forces, block.constraints, block.monitors) = (forces, constraints, monitors);
         }
         (self.forces, self.constraints, self.monitors) = (forces, constraints, monitors);
+    }
+
+    /// Gives the pairs of nodes of fluids and solids to the blocks that have them, after the constraints.
+    fn set_wet(&mut self, problem: &Problem, part: &Part) -> Result<(), StepperError> {
+        if problem.wet.is_empty() {
+            return Ok(());
+        }
+        let mut place = vec![(0usize, 0usize); self.n_nodes];
+        for (b, block) in self.blocks.iter().enumerate() {
+            block.nodes().enumerate().for_each(|(local, node)| place[node] = (b, local));
+        }
+        let apart = |node: u32| StepperError::Blocks {
+            block: problem.blocks.block_of(node),
+            what: "nodes of a fluid and a solid at one place are in two blocks",
+        };
+        let mut found = Vec::new();
+        for pair in &problem.wet {
+            let own = [pair.fluid, pair.solid].map(|node| part.local_own(node as usize));
+            let (fluid, solid) = match own {
+                [None, None] => continue,
+                [Some(fluid), Some(solid)] => (fluid, solid),
+                _ => return Err(apart(pair.fluid)),
+            };
+            let ([(b, fluid_local), (other, solid_local)], dof) =
+                ([place[fluid], place[solid]], |local, node| Dof { local, node, component: 0 });
+            if b != other {
+                return Err(apart(pair.fluid));
+            }
+            let constraints = &self.constraints[self.blocks[b].constraints.clone()];
+            let held = |component| {
+                let same = |support: &Support| support.dof.node == solid && support.dof.component == component;
+                constraints.iter().position(same).map(|at| at as u32)
+            };
+            let area = pair.area.map(|area| area / (self.time_increment * self.force_unit));
+            let (fluid, solid) = (dof(fluid_local, fluid), dof(solid_local, solid));
+            found.push((b, Wet { fluid, solid, area, supports: [0, 1, 2].map(held) }));
+        }
+        let (wet, ranges) = by_block(self.blocks.len(), found.into_iter());
+        self.wet = wet;
+        self.blocks.iter_mut().zip(ranges).for_each(|(block, range)| block.wet = range);
+        Ok(())
+    }
+
+    /// Gives the dashpots of own nodes to the blocks that have these. `find` gives the block and place of a degree of freedom,
+    /// `of_block` the supports of each block.
+    fn set_dashpots(
+        &mut self,
+        problem: &Problem,
+        supports: &[Support],
+        of_block: &[Range<usize>],
+        find: impl Fn(u64) -> Option<(usize, Dof)>,
+    ) {
+        let wet: HashSet<u32> = problem.wet.iter().map(|pair| pair.fluid).collect();
+        let dashpots = problem.dashpots.iter().filter_map(|dashpot| {
+            let index = dashpot.node as usize;
+            let (b, Dof { local, node, .. }) = find(u64::from(dashpot.node) * self.dimension as u64)?;
+            let supports = NodeDashpot::supports(node, &supports[of_block[b].clone()]);
+            let matter = (problem.lumped_mass[index], problem.damping_rate_of(index));
+            let is_held = supports.map(|support| support.is_some());
+            let step = DashpotStep::new(dashpot, matter, is_held, problem.time_increment);
+            Some((b, NodeDashpot { local, node, step, is_wet: wet.contains(&dashpot.node), supports }))
+        });
+        let (dashpots, ranges) = by_block(self.blocks.len(), dashpots);
+        self.dashpots = dashpots;
+        self.blocks.iter_mut().zip(ranges).for_each(|(block, range)| block.dashpots = range);
     }
 
     /// Bytes that one step must move at least: u and Δu read and written, positions, inertia, damping, connectivity, halo

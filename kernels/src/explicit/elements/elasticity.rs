@@ -8,9 +8,10 @@ use pogo_formats::explicit::{Material, Section};
 #[derive(Debug, Clone, PartialEq)]
 pub struct SectionProperties {
     /// D, 6 × 6 row-major, Voigt order 11, 22, 33, 12, 13, 23, engineering shears, global axes, Pa. For 2D sections the
-    /// kernels reduce it to plane strain or plane stress themselves, by element kind.
+    /// kernels reduce it to plane strain or plane stress themselves, by element kind. Of a fluid 1/ρ times the unit matrix,
+    /// m³/kg.
     pub elasticity: [f64; 36],
-    /// ρ for inertia (mass scaling included), kg/m³.
+    /// ρ for inertia (mass scaling included), kg/m³. Of a fluid 1/κ, 1/Pa: the inertia of its unknown.
     pub density: f64,
     /// Thickness of 2D elements, m (1 in 3D).
     pub thickness: f64,
@@ -69,6 +70,9 @@ pub fn section_properties(section: &Section, material: &Material) -> Result<Sect
             }
         }
     }
+    if let Some(bulk) = material.elasticity.bulk() {
+        return fluid_properties(section, material, bulk);
+    }
     let elasticity = material
         .elasticity
         .matrix()
@@ -76,6 +80,22 @@ pub fn section_properties(section: &Section, material: &Material) -> Result<Sect
     Ok(SectionProperties {
         elasticity: global_elasticity(&elasticity, r),
         density: material.density * section.mass_factor,
+        thickness: section.thickness,
+        hourglass_factor: section.hourglass_factor,
+    })
+}
+
+/// Of a fluid, whose unknown q has the inertia 1/κ and the stiffness 1/ρ. A factor on its mass scales κ, as that slows its waves
+/// as the factor on the density of a solid does.
+fn fluid_properties(section: &Section, material: &Material, bulk: f64) -> Result<SectionProperties, MaterialError> {
+    if !(bulk > 0.0 && bulk.is_finite()) {
+        let owner = format!("material {}", material.name);
+        return Err(MaterialError::NotPositive { owner, what: "bulk modulus", value: bulk });
+    }
+    let elasticity = std::array::from_fn(|at| if at % 7 == 0 { 1.0 / material.density } else { 0.0 });
+    Ok(SectionProperties {
+        elasticity,
+        density: section.mass_factor / bulk,
         thickness: section.thickness,
         hourglass_factor: section.hourglass_factor,
     })

@@ -19,7 +19,7 @@ pub struct ElementFields {
     pub energy_density: Vec<f64>,
 }
 
-/// ε (volume mean over the element), σ = D ε and ½ σ:ε of a displacement, (n_nodes × dimension,).
+/// ε (volume mean over the element), σ = D ε and ½ σ:ε of a displacement, (n_nodes × dimension,). They are 0 in fluids.
 ///
 /// `stiffness_factor` multiplies D of each element, (n_elements,), or is empty. The same bits on every run.
 ///
@@ -156,7 +156,13 @@ impl<'a> Probes<'a> {
             }
         }
         gradient.as_flattened_mut().iter_mut().for_each(|value| *value /= volume);
-        let factor = self.stiffness_factor.get(element.index).copied().unwrap_or(1.0);
+        // A fluid has no displacements: its fields are 0.
+        let factor = if element.kind.is_acoustic() {
+            gradient = [[0.0; 3]; 8];
+            0.0
+        } else {
+            self.stiffness_factor.get(element.index).copied().unwrap_or(1.0)
+        };
         let mut nodes = [0; 8];
         nodes[..element.nodes.len()].copy_from_slice(element.nodes);
         ElementProbe {

@@ -6,7 +6,7 @@ use pogo_formats::mesh::MeshView;
 
 use super::SectionProperties;
 use super::shape::jacobian;
-use super::{ElementError, collect_bad, quadrature, sum_to_nodes, thickness};
+use super::{ElementError, collect_bad, full_quadrature, sum_to_nodes, thickness};
 
 /// Masses that an element of unit density (and unit thickness) gives to its nodes; none where the element has no
 /// positive volume.
@@ -15,7 +15,7 @@ pub(crate) fn nodal_volumes(kind: ElementKind, x: &[[f64; 3]; 8], lumping: Lumpi
     let mut volume = 0.0;
     let mut row_sum = [0.0; 8];
     let mut diagonal = [0.0; 8];
-    for point in quadrature(kind) {
+    for point in full_quadrature(kind) {
         let (_, det) = jacobian(point, kind, x);
         // A NaN must fail too.
         if !(det > 0.0) && !kind.is_reduced() {

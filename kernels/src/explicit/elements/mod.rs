@@ -1,8 +1,10 @@
 //! Finite elements: shape functions, elasticity, masses, stable increments, stresses. Everything here is the readable
 //! double-precision reference; the inner loop of [`crate::explicit`] has its own vectorised forms, tested against it.
 
+mod damped;
 mod elasticity;
 mod fields;
+mod impedance;
 mod mass;
 mod shape;
 mod stable;
@@ -11,13 +13,17 @@ mod stiffness;
 #[cfg(test)]
 mod tests;
 
+pub use damped::{damped_factors, damped_stable_increment};
 pub(crate) use elasticity::plane_elasticity;
 pub use elasticity::{MaterialError, SectionProperties, section_properties};
 pub use fields::{ElementFields, ElementProbe, element_fields, element_probes, energy_density, mises};
+pub use impedance::impedance;
 pub(crate) use mass::mass_change;
 pub use mass::{lumped_mass, nodal_damping};
-pub(crate) use shape::{CORNERS, quadrature};
-pub use stable::{RESOLUTION, StableIncrement, global_stable_increment, stable_increment};
+pub(crate) use shape::{CORNERS, full_quadrature, quadrature};
+pub use stable::{
+    RESOLUTION, StableIncrement, global_stable_increment, joint_frequency, stable_increment, stable_increment_of,
+};
 pub use stiffness::element_stiffness;
 pub(crate) use stiffness::{HOURGLASS_COEFFICIENT, hourglass_modulus};
 

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use pogo_formats::mesh::{ElementKind, ElementShape};
+use pogo_formats::mesh::{ElementKind, ElementLaw, ElementShape};
 
 /// Shape functions at one integration point.
 #[derive(Debug, Clone, Copy)]
@@ -71,19 +71,44 @@ fn shape_functions(shape: ElementShape, xi: [f64; 3]) -> ([f64; 8], [[f64; 3]; 8
     (n, dn)
 }
 
-/// Full integration: 1 point for triangles and tetrahedra, 2 × 2, 3 × 2 and 2 × 2 × 2 for quadrilaterals, wedges and
-/// hexahedra. The one-point kinds give the same rule as their full counterparts: it integrates their mean gradient and
-/// their mass exactly.
+/// The points of an element's stiffness: 1 for triangles and tetrahedra, 1 × 2 for wedges (one in the triangle, two along
+/// the axis, as in Abaqus and CalculiX), else those of [`full_quadrature`]. The one-point kinds have the rule of their full
+/// counterparts, which integrates their mean gradient exactly.
 pub(crate) fn quadrature(kind: ElementKind) -> &'static [QuadraturePoint] {
-    static RULES: LazyLock<[Vec<QuadraturePoint>; ElementKind::ALL.len()]> =
-        LazyLock::new(|| ElementKind::ALL.map(|kind| integration_points(kind.shape())));
+    static RULES: LazyLock<[Vec<QuadraturePoint>; ElementKind::ALL.len()]> = LazyLock::new(|| {
+        ElementKind::ALL.map(|kind| match kind.law() {
+            ElementLaw::Wedge | ElementLaw::AcousticWedge => points_of(kind.shape(), &along_axis()),
+            _ => full_rule(kind.shape()),
+        })
+    });
     &RULES[kind as usize]
 }
 
-fn integration_points(shape: ElementShape) -> Vec<QuadraturePoint> {
+/// Full integration, which masses are integrated with: 1 point for triangles and tetrahedra, 2 × 2, 3 × 2 and 2 × 2 × 2
+/// for quadrilaterals, wedges and hexahedra.
+pub(crate) fn full_quadrature(kind: ElementKind) -> &'static [QuadraturePoint] {
+    static RULES: LazyLock<[Vec<QuadraturePoint>; ElementKind::ALL.len()]> =
+        LazyLock::new(|| ElementKind::ALL.map(|kind| full_rule(kind.shape())));
+    &RULES[kind as usize]
+}
+
+/// Places in the reference element, with their weights.
+type Rule = Vec<([f64; 3], f64)>;
+
+/// ±1/√3.
+fn gauss_pair() -> [f64; 2] {
     let g = 1.0 / 3.0f64.sqrt();
-    let sides = [-g, g];
-    let mut points: Vec<([f64; 3], f64)> = Vec::new();
+    [-g, g]
+}
+
+/// The middle of the triangle at two heights of a wedge.
+fn along_axis() -> Rule {
+    gauss_pair().map(|t| ([1.0 / 3.0, 1.0 / 3.0, t], 0.5)).to_vec()
+}
+
+fn full_rule(shape: ElementShape) -> Vec<QuadraturePoint> {
+    let sides = gauss_pair();
+    let mut points = Rule::new();
     match shape {
         ElementShape::Triangle => points.push(([1.0 / 3.0, 1.0 / 3.0, 0.0], 0.5)),
         ElementShape::Tetrahedron => points.push(([0.25; 3], 1.0 / 6.0)),
@@ -106,13 +131,15 @@ fn integration_points(shape: ElementShape) -> Vec<QuadraturePoint> {
             }
         }
     }
-    points
-        .into_iter()
-        .map(|(xi, weight)| {
-            let (n, dn) = shape_functions(shape, xi);
-            QuadraturePoint { n, dn, weight }
-        })
-        .collect()
+    points_of(shape, &points)
+}
+
+fn points_of(shape: ElementShape, rule: &Rule) -> Vec<QuadraturePoint> {
+    let point = |&(xi, weight): &([f64; 3], f64)| {
+        let (n, dn) = shape_functions(shape, xi);
+        QuadraturePoint { n, dn, weight }
+    };
+    rule.iter().map(point).collect()
 }
 
 /// ∂N_I/∂x_i and det J at a point of an element.

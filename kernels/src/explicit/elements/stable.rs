@@ -50,6 +50,20 @@ pub fn stable_increment(
     stiffness_factor: &[f64],
     lumped_mass: &[f64],
 ) -> Result<StableIncrement, ElementError> {
+    stable_increment_of(mesh, sections, stiffness_factor, lumped_mass, |_| true)
+}
+
+/// As [`stable_increment`], of the elements of some kinds alone.
+///
+/// # Errors
+/// As [`stable_increment`].
+pub fn stable_increment_of(
+    mesh: &MeshView,
+    sections: &[SectionProperties],
+    stiffness_factor: &[f64],
+    lumped_mass: &[f64],
+    is_wanted: impl Fn(ElementKind) -> bool,
+) -> Result<StableIncrement, ElementError> {
     for (what, expected, found) in [
         ("stiffness factors", mesh.n_elements(), stiffness_factor.len()),
         ("lumped mass", mesh.n_nodes(), lumped_mass.len()),
@@ -69,7 +83,9 @@ pub fn stable_increment(
     let mut first = 0;
     for group in &mesh.groups {
         search.laws = sections.iter().map(|section| Law::new(group.kind, section)).collect();
-        search.group(group, first);
+        if is_wanted(group.kind) {
+            search.group(group, first);
+        }
         first += group.labels.len();
     }
     let Some((eigenvalue, element)) = search.worst else {
@@ -80,6 +96,17 @@ pub fn stable_increment(
         return Err(ElementError::NotPositive { what: "largest ω² of an element", value: eigenvalue });
     }
     Ok(StableIncrement { increment: 2.0 / eigenvalue.sqrt(), element })
+}
+
+/// ω²_max of a model of solids and fluids that touch, 1/s², from those of its solids and of its fluids by themselves and the
+/// largest ω² of a pair of nodes that touch, A²/mM with its whole masses: the larger root of (λ − λ_s)(λ − λ_f) = a λ.
+///
+/// The state of such a model has two halves, (v, q) and (u, p), that step each other, so that the bound of Irons and Treharne holds
+/// with any shares of the masses for it, too. Here a pair takes the parts 1 − λ_s/λ and 1 − λ_f/λ of the masses of its nodes, and
+/// leaves the elements what gives them no more than λ.
+pub fn joint_frequency(solids: f64, fluids: f64, pairs: f64) -> f64 {
+    let sum = solids + fluids + pairs;
+    0.5 * (sum + (sum * sum - 4.0 * solids * fluids).max(0.0).sqrt())
 }
 
 /// λ and the element index.

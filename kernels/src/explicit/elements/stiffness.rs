@@ -97,7 +97,13 @@ impl ElasticLaw {
                 for k in 0..dimension {
                     for l in 0..dimension {
                         let (row, column) = (voigt(dimension, i, j), voigt(dimension, k, l));
-                        let d = if dimension == 2 { plane[row][column] } else { section.elasticity[6 * row + column] };
+                        let d = match kind.is_acoustic() {
+                            // The unknown stands in the first component, and the others do not meet it.
+                            true if i + k > 0 => 0.0,
+                            true => section.elasticity[0] * f64::from(u8::from(j == l)),
+                            false if dimension == 2 => plane[row][column],
+                            false => section.elasticity[6 * row + column],
+                        };
                         tensor[i][j][k][l] = d * thickness;
                     }
                 }
@@ -130,7 +136,7 @@ pub(crate) const fn block(i: usize, k: usize) -> usize {
 pub(crate) struct Stiffness<const N: usize> {
     /// `blocks[block(i, k)][I][J]` = K_IiJk.
     pub blocks: [[[f64; N]; N]; 6],
-    /// ∫ |∂N_I/∂x|² dV of each node, at the points of full integration, the thickness included.
+    /// ∫ |∂N_I/∂x|² dV of each node, at the points of `quadrature`, the thickness included.
     pub squares: [f64; N],
 }
 
@@ -180,7 +186,7 @@ impl<const N: usize> Stiffness<N> {
                         gamma[node] -= mean[j][node] / volume * moment;
                     }
                 }
-                for i in 0..dimension {
+                for i in 0..if kind.is_acoustic() { 1 } else { dimension } {
                     for (row, &g) in blocks[block(i, i)].iter_mut().zip(&gamma) {
                         for (k, &h) in row.iter_mut().zip(&gamma) {
                             *k += kappa * g * h;

@@ -305,8 +305,56 @@ template <typename T, bool ALIGNED> struct Element<T, TETRAHEDRON, ALIGNED> {
     }
 };
 
-// C3D6: 3 × 2 points.
+// C3D6: 1 × 2 points.
 template <typename T, bool ALIGNED> struct Element<T, WEDGE, ALIGNED> {
+    static constexpr int D = 3, NODES = 6;
+    typedef Vector<T, 3> V;
+    SolidLaw<T, ALIGNED> solid;
+
+    BOTH_ Element(const Material<T> &material) : solid(material, T(1.0 / 16.0)) {}
+
+    // ∂/∂r and ∂/∂s at mid-height, their variation times 1/√3, and ∂/∂ζ along the axis; each times 2.
+    BOTH_ static void modes(const V *v, V *m) {
+        const V r = v[1] - v[0], s = v[2] - v[0], r_top = v[4] - v[3], s_top = v[5] - v[3];
+        const V dr = r_top - r, ds = s_top - s;
+        m[0] = r + r_top;
+        m[1] = s + s_top;
+        m[2] = T(GAUSS) * dr;
+        m[3] = T(GAUSS) * ds;
+        m[4] = axpy(T(1.0 / 3.0), dr + ds, v[3] - v[0]);
+    }
+
+    BOTH_ void force(const V *x, const V *u, V *f) const {
+        V mx[5], mu[5], q[5];
+        modes(x, mx);
+        modes(u, mu);
+#pragma unroll
+        for (int i = 0; i < 5; i++) q[i] = nothing<T, 3>();
+#pragma unroll
+        for (int top = 0; top < 2; top++) {
+            const V g[3] = {plus(mx[0], top, mx[2]), plus(mx[1], top, mx[3]), mx[4]};
+            const V h[3] = {plus(mu[0], top, mu[2]), plus(mu[1], top, mu[3]), mu[4]};
+            V flux[3];
+            solid.fluxes(g, h, flux);
+            q[0] = q[0] + flux[0];
+            q[1] = q[1] + flux[1];
+            q[2] = plus(q[2], top, flux[0]);
+            q[3] = plus(q[3], top, flux[1]);
+            q[4] = q[4] + flux[2];
+        }
+        const V up = q[4], shared = T(1.0 / 3.0) * up;
+        const V dr = axpy(T(GAUSS), q[2], shared), ds = axpy(T(GAUSS), q[3], shared);
+        f[1] = q[0] - dr;
+        f[2] = q[1] - ds;
+        f[4] = q[0] + dr;
+        f[5] = q[1] + ds;
+        f[0] = nothing<T, 3>() - up - (f[1] + f[2]);
+        f[3] = up - (f[4] + f[5]);
+    }
+};
+
+// C3D6F: 3 × 2 points.
+template <typename T, bool ALIGNED> struct Element<T, FULL_WEDGE, ALIGNED> {
     static constexpr int D = 3, NODES = 6;
     typedef Vector<T, 3> V;
     SolidLaw<T, ALIGNED> solid;

@@ -7,12 +7,13 @@ use crate::explicit::units::Units;
 
 /// Last part of the name of the kernels that have only one law, nodes of a row of the connectivity and elements in it, by the
 /// law's number. A row of tetrahedra is a ring of them.
-const LAWS: [(&str, usize, usize); 8] = [
+const LAWS: [(&str, usize, usize); 9] = [
     ("triangles", 3, 1),
     ("quads", 4, 1),
     ("reduced_quads", 4, 1),
     ("tetrahedra", RING_NODES, RING_ELEMENTS),
     ("wedges", 6, 1),
+    ("full_wedges", 6, 1),
     ("hexahedra", 8, 1),
     ("reduced_hexahedra", 8, 1),
     ("parallelepipeds", 8, 1),

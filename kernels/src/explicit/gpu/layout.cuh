@@ -38,10 +38,11 @@ constexpr u32 QUADRILATERAL = 1u;
 constexpr u32 REDUCED_QUADRILATERAL = 2u;
 constexpr u32 TETRAHEDRON = 3u;
 constexpr u32 WEDGE = 4u;
-constexpr u32 HEXAHEDRON = 5u;
-constexpr u32 REDUCED_HEXAHEDRON = 6u;
+constexpr u32 FULL_WEDGE = 5u;
+constexpr u32 HEXAHEDRON = 6u;
+constexpr u32 REDUCED_HEXAHEDRON = 7u;
 // C3D8 whose opposite edges are equal. It needs a third of the arithmetic.
-constexpr u32 PARALLELEPIPED = 7u;
+constexpr u32 PARALLELEPIPED = 8u;
 // Values of the kind of a `Special`.
 constexpr u32 FORCE = 0u;
 constexpr u32 SUPPORT = 1u;

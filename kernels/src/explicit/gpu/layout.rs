@@ -48,10 +48,11 @@ layouts! {
         REDUCED_QUADRILATERAL: u32 = ElementLaw::ReducedQuadrilateral as u32;
         TETRAHEDRON: u32 = ElementLaw::Tetrahedron as u32;
         WEDGE: u32 = ElementLaw::Wedge as u32;
+        FULL_WEDGE: u32 = ElementLaw::FullWedge as u32;
         HEXAHEDRON: u32 = ElementLaw::Hexahedron as u32;
         REDUCED_HEXAHEDRON: u32 = ElementLaw::ReducedHexahedron as u32;
         /// C3D8 whose opposite edges are equal. It needs a third of the arithmetic.
-        PARALLELEPIPED: u32 = 7;
+        PARALLELEPIPED: u32 = ElementLaw::ReducedHexahedron as u32 + 1;
         /// Values of the kind of a `Special`.
         FORCE: u32 = 0;
         SUPPORT: u32 = 1;

@@ -1,5 +1,6 @@
 //! The part of a model that one of several devices has.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use pogo_formats::domains::SubDomainsView;
@@ -26,6 +27,8 @@ pub(super) struct Shared {
     domain: Vec<u32>,
     /// The host waits for all devices after each pass.
     plain: bool,
+    /// A device has failed, and all ranks know.
+    failed: Cell<bool>,
 }
 
 /// What one device computes and sends.
@@ -62,14 +65,17 @@ impl Shared {
         self.part.n_own()
     }
 
-    /// Fails on all devices if one of them could not be set up. Collective.
-    pub fn agree(&self, is_ready: bool) -> Result<(), DeviceError> {
-        let all = self.ranks.all_gather(vec![u8::from(is_ready)]);
-        match all.iter().position(|ready| *ready == [0]) {
-            // The device itself says why.
-            Some(rank) if is_ready => Err(DeviceError::OnRank { rank, reason: "it could not be set up".into() }),
-            _ => Ok(()),
+    /// What this rank has come to; an error on all ranks if it is one on any. Collective until the first error: a rank whose
+    /// device fails must come here once, or the others would wait for ever.
+    pub fn agree<V, E: From<DeviceError>>(&self, outcome: Result<V, E>) -> Result<V, E> {
+        if self.failed.get() {
+            return outcome;
         }
+        let all = self.ranks.all_gather(vec![u8::from(outcome.is_ok())]);
+        let Some(rank) = all.iter().position(|well| *well == [0]) else { return outcome };
+        self.failed.set(true);
+        // The rank itself says why.
+        outcome.and_then(|_| Err(DeviceError::OnRank { rank, reason: "its device has failed".into() }.into()))
     }
 
     /// The lumped mass, 0 on nodes of other devices, for sums.
@@ -102,9 +108,9 @@ impl Shared {
                 placed.waits
             }),
         };
-        self.agree(placed.is_ok())?;
+        let waits = self.agree(placed)?;
         // Thread blocks of one device that wait for others of it may keep them from starting.
-        let all = self.ranks.all_gather(vec![placed? as u8]);
+        let all = self.ranks.all_gather(vec![waits as u8]);
         let one_pass = self.plain || all.contains(&vec![0]);
         if one_pass {
             peers.waits = 0;
@@ -115,12 +121,6 @@ impl Shared {
             stepper.launches.exchange_after_steps(gpu, halo, n_sent)?;
         }
         Ok(one_pass)
-    }
-
-    /// Returns when all devices have come here. Also a device that is lost comes, or the others would wait for ever.
-    pub fn wait_for_all(&self, outcome: Result<(), DeviceError>) -> Result<(), DeviceError> {
-        self.ranks.all_gather(Vec::new());
-        outcome
     }
 }
 
@@ -148,7 +148,13 @@ impl<T: Real> GpuMember<T> {
         plain: bool,
     ) -> Result<Self, GpuError> {
         let part = Part::of(domains, ranks.rank());
-        let shared = Shared { ranks: ranks.clone(), part: part.clone(), domain: domain.to_vec(), plain };
+        let shared = Shared {
+            ranks: ranks.clone(),
+            part: part.clone(),
+            domain: domain.to_vec(),
+            plain,
+            failed: Cell::new(false),
+        };
         let stepper = GpuStepper::of_part(problem, state, signals, options, shared)?;
         let monitors = OwnMonitors::new(&problem.monitors, problem.mesh.dimension, &part);
         Ok(Self { stepper, part, monitors, dimension: problem.mesh.dimension })
@@ -180,7 +186,7 @@ impl<T: Real> ElementMember for GpuMember<T> {
         Ok(answer)
     }
 
-    fn own_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
+    fn own_force(&mut self, displacement: &[f64], _: &[f64]) -> Result<Vec<f64>, DeviceError> {
         let force = ElementStepper::internal_force(&mut self.stepper, displacement)?;
         Ok(self.part.select(&force, self.dimension))
     }

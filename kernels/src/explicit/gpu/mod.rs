@@ -176,6 +176,12 @@ impl<T: Real> GpuStepper<T> {
     /// No driver or device, too little memory there (told before anything runs), blocks that do not fit a multiprocessor,
     /// or what [`CpuStepper::new`](super::CpuStepper::new) refuses.
     pub fn new(problem: &Problem, state: &State, signals: &Signals<'_>, options: GpuOptions) -> Result<Self, GpuError> {
+        if !problem.copied.is_empty() {
+            return Err(StepperError::Copied.into());
+        }
+        if problem.mesh.has_fluid() {
+            return Err(StepperError::Fluid.into());
+        }
         Self::of_blocks(problem, state, signals, options, None).map(|(stepper, _)| stepper)
     }
 
@@ -188,8 +194,7 @@ impl<T: Real> GpuStepper<T> {
         shared: Shared,
     ) -> Result<Self, GpuError> {
         let made = Self::of_blocks(problem, state, signals, options, Some(&shared));
-        shared.agree(made.is_ok())?;
-        let (mut stepper, sent) = made?;
+        let (mut stepper, sent) = shared.agree(made)?;
         if let Some(lists) = sent {
             if lists.own_fans().is_some() {
                 let part = shared.n_own() as f64 / problem.mesh.n_nodes() as f64;
@@ -210,6 +215,9 @@ impl<T: Real> GpuStepper<T> {
         shared: Option<&Shared>,
     ) -> Result<(Self, Option<Lists>), GpuError> {
         problem.check(state, problem.mesh.n_nodes())?;
+        if let Some(what) = problem.only_on_cpu() {
+            return Err(StepperError::OnlyOnCpu { what }.into());
+        }
         check_signals(problem, signals)?;
         let view = problem.device.as_ref().ok_or(DeviceError::NoTables)?;
         let gpu = Gpu::open(options.ordinal)?;
@@ -305,7 +313,7 @@ impl<T: Real> GpuStepper<T> {
             let repeats = if launch.repeats && one_pass.is_none() { (n_steps - k) / launch.steps } else { 1 };
             let started = launches.start(launch, on, (&self.params, peers), (k, odd, repeats), self.done);
             match one_pass {
-                Some(shared) => shared.wait_for_all(started.and_then(|()| self.stream.synchronize()))?,
+                Some(shared) => shared.agree(started.and_then(|()| self.stream.synchronize()))?,
                 None => started?,
             }
             peers.base += repeats as u32;
@@ -314,6 +322,46 @@ impl<T: Real> GpuStepper<T> {
         }
         self.signals.advance(&self.stream, n_steps)?;
         Ok(odd)
+    }
+
+    /// Makes steps, as [`Stepper::advance`] says.
+    fn make_steps(&mut self, n_steps: usize, record: &[u64], recording: &mut Vec<f64>) -> Result<(), DeviceError> {
+        self.gpu.enter()?;
+        let n_recorded = self.prepare_recording(n_steps, record)?;
+        self.signals.begin()?;
+        let mut remaining = n_steps;
+        let mut peers = self.peers;
+        if self.step % 2 == 1 && self.launches.double.is_some() {
+            // Pairs of steps begin at even ones, however the run is cut.
+            self.odd = self.start_steps(1, self.odd, &mut peers)?;
+            remaining -= 1;
+        }
+        while remaining >= GRAPH_STEPS {
+            if self.shared.is_some() {
+                // A graph would count the same passes again.
+                self.odd = self.start_steps(GRAPH_STEPS, self.odd, &mut peers)?;
+                remaining -= GRAPH_STEPS;
+                continue;
+            }
+            let which = usize::from(self.odd);
+            if self.graphs[which].is_none() {
+                let graph = Graph::record(&self.stream, || {
+                    self.start_steps(GRAPH_STEPS, self.odd, &mut Peers::zeroed()).map(|_| ())
+                })?;
+                self.graphs[which] = Some(graph);
+            }
+            if let Some(graph) = &self.graphs[which] {
+                graph.launch(&self.stream)?;
+            }
+            remaining -= GRAPH_STEPS;
+        }
+        let odd = self.start_steps(remaining, self.odd, &mut peers)?;
+        self.stream.synchronize()?;
+        (self.odd, self.peers) = (odd, if self.shared.is_some() { peers } else { Peers::zeroed() });
+        self.step += n_steps as u64;
+        let first = recording.len();
+        recording.resize(first + n_recorded, 0.0);
+        self.recording.read(&mut recording[first..])
     }
 
     /// f_int of a displacement, N, left on the device.
@@ -380,42 +428,12 @@ impl<T: Real> Stepper for GpuStepper<T> {
         if n_steps == 0 {
             return Ok(());
         }
-        self.gpu.enter()?;
-        let n_recorded = self.prepare_recording(n_steps, record)?;
-        self.signals.begin()?;
-        let mut remaining = n_steps;
-        let mut peers = self.peers;
-        if self.step % 2 == 1 && self.launches.double.is_some() {
-            // Pairs of steps begin at even ones, however the run is cut.
-            self.odd = self.start_steps(1, self.odd, &mut peers)?;
-            remaining -= 1;
+        let outcome = self.make_steps(n_steps, record, recording);
+        match &self.shared {
+            // The others wait at their next pass, or here, for a device that failed between passes.
+            Some(shared) if self.one_pass => shared.agree(outcome),
+            _ => outcome,
         }
-        while remaining >= GRAPH_STEPS {
-            if self.shared.is_some() {
-                // A graph would count the same passes again.
-                self.odd = self.start_steps(GRAPH_STEPS, self.odd, &mut peers)?;
-                remaining -= GRAPH_STEPS;
-                continue;
-            }
-            let which = usize::from(self.odd);
-            if self.graphs[which].is_none() {
-                let graph = Graph::record(&self.stream, || {
-                    self.start_steps(GRAPH_STEPS, self.odd, &mut Peers::zeroed()).map(|_| ())
-                })?;
-                self.graphs[which] = Some(graph);
-            }
-            if let Some(graph) = &self.graphs[which] {
-                graph.launch(&self.stream)?;
-            }
-            remaining -= GRAPH_STEPS;
-        }
-        let odd = self.start_steps(remaining, self.odd, &mut peers)?;
-        self.stream.synchronize()?;
-        (self.odd, self.peers) = (odd, if self.shared.is_some() { peers } else { Peers::zeroed() });
-        self.step += n_steps as u64;
-        let first = recording.len();
-        recording.resize(first + n_recorded, 0.0);
-        self.recording.read(&mut recording[first..])
     }
 
     fn state(&self) -> Result<State, DeviceError> {

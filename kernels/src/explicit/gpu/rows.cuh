@@ -26,6 +26,7 @@ template <u32 SET, typename Act> __device__ __forceinline__ void with_law(u32 la
     } else if constexpr (SET == SOLID_LAWS) {
         if (law == TETRAHEDRON) act(Number<TETRAHEDRON>{});
         else if (law == WEDGE) act(Number<WEDGE>{});
+        else if (law == FULL_WEDGE) act(Number<FULL_WEDGE>{});
         else if (law == HEXAHEDRON) act(Number<HEXAHEDRON>{});
         else if (law == PARALLELEPIPED) act(Number<PARALLELEPIPED>{});
         else act(Number<REDUCED_HEXAHEDRON>{});

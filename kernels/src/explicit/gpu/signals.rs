@@ -78,7 +78,8 @@ impl DeviceSignals {
             .iter()
             .map(|&column| match column {
                 Signal::Value(curve) => Column { kind: VALUE, curve: curve.unwrap_or(NONE) },
-                Signal::Velocity(curve) => Column { kind: VELOCITY, curve: curve.unwrap_or(NONE) },
+                // Fluids, which alone have sums, are not computed here.
+                Signal::Velocity(curve) | Signal::Sum(curve) => Column { kind: VELOCITY, curve: curve.unwrap_or(NONE) },
                 Signal::Acceleration { amplitude, .. } => {
                     Column { kind: ACCELERATION, curve: amplitude.unwrap_or(NONE) }
                 }

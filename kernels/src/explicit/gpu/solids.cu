@@ -17,6 +17,7 @@
 #ifndef POGO_F64
 SOLIDS(solids_f32_tetrahedra, float, TETRAHEDRON, true, 4)
 SOLIDS(solids_f32_wedges, float, WEDGE, true, 4)
+SOLIDS(solids_f32_full_wedges, float, FULL_WEDGE, true, 4)
 SOLIDS(solids_f32_hexahedra, float, HEXAHEDRON, true, 4)
 SOLIDS(solids_f32_reduced_hexahedra, float, REDUCED_HEXAHEDRON, true, 4)
 SOLIDS(solids_f32_parallelepipeds, float, PARALLELEPIPED, true, 4)
@@ -25,6 +26,7 @@ SOLIDS(solids_f32_solid_coupled, float, SOLID_LAWS, false, 2)
 #else
 SOLIDS(solids_f64_tetrahedra, double, TETRAHEDRON, true, 2)
 SOLIDS(solids_f64_wedges, double, WEDGE, true, 2)
+SOLIDS(solids_f64_full_wedges, double, FULL_WEDGE, true, 2)
 SOLIDS(solids_f64_hexahedra, double, HEXAHEDRON, true, 2)
 SOLIDS(solids_f64_reduced_hexahedra, double, REDUCED_HEXAHEDRON, true, 2)
 SOLIDS(solids_f64_parallelepipeds, double, PARALLELEPIPED, true, 2)

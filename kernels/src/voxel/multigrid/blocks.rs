@@ -61,26 +61,34 @@ impl Blocks {
 
     /// Blocks of value 0 for all pairs of nodes that share an element.
     pub fn pattern(elements: &Elements) -> Self {
+        let elements_of =
+            Lists::by_key(elements.n_nodes, elements.nodes.len(), |element| elements.nodes[element].into_iter());
+        Self::of_rows(elements.n_nodes, |node, row| {
+            for &element in elements_of.of(node) {
+                row.extend_from_slice(&elements.nodes[element as usize]);
+            }
+        })
+    }
+
+    /// Blocks of value 0 in `n` rows. `columns(row, out)` appends the columns of a row in any order, more than once if it likes;
+    /// those below the diagonal are left out.
+    pub fn of_rows(n: usize, columns: impl Fn(usize, &mut Vec<u32>) + Sync) -> Self {
         const ROWS: usize = 4096;
-        let n = elements.n_nodes;
-        let elements_of = Lists::by_key(n, elements.nodes.len(), |element| elements.nodes[element].into_iter());
         // Ends of the rows in each part, and their columns.
         let parts: Vec<(Vec<u32>, Vec<u32>)> = (0..n.div_ceil(ROWS))
             .into_par_iter()
             .map(|part| {
-                let (mut ends, mut columns, mut row) = (Vec::with_capacity(ROWS), Vec::new(), Vec::new());
+                let (mut ends, mut all, mut row) = (Vec::with_capacity(ROWS), Vec::new(), Vec::new());
                 for node in part * ROWS..((part + 1) * ROWS).min(n) {
                     row.clear();
-                    for &element in elements_of.of(node) {
-                        row.extend_from_slice(&elements.nodes[element as usize]);
-                    }
+                    columns(node, &mut row);
                     row.retain(|&other| other as usize >= node);
                     row.sort_unstable();
                     row.dedup();
-                    columns.extend_from_slice(&row);
-                    ends.push(columns.len() as u32);
+                    all.extend_from_slice(&row);
+                    ends.push(all.len() as u32);
                 }
-                (ends, columns)
+                (ends, all)
             })
             .collect();
         let mut out = Self { first: vec![0], ..Self::default() };

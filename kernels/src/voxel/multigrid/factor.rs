@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::blocks::{Blocks, transposed};
+use super::galerkin::Coupling;
 use crate::simd::Real;
 
 /// An order of elimination and what the factor has then.
@@ -143,7 +144,10 @@ fn subtract(a: &mut [f64; 9], b: &[f64; 9], c: &[f64; 9]) {
 
 impl Factor {
     /// Factorises a matrix of blocks whose nodes are eliminated in `order`.
-    pub fn new(blocks: &Blocks, order: Order) -> Self {
+    ///
+    /// A pivot counts as 0 below a share of the greatest entry of the diagonal. With phases, each of which has small or large
+    /// entries, it does below a share of its own entry.
+    pub fn new(blocks: &Blocks, order: Order, coupling: Coupling) -> Self {
         let n = order.nodes.len();
         let mut place = vec![0_u32; n];
         order.nodes.iter().zip(0..).for_each(|(&node, at)| place[node as usize] = at);
@@ -164,9 +168,13 @@ impl Factor {
             }
         }
         let most = diagonal.iter().flat_map(|a| [a[0], a[4], a[8]]).fold(0.0, f64::max);
+        let least: Vec<f64> = match coupling {
+            Coupling::Element => vec![1e-9 * most; n],
+            Coupling::Phases => diagonal.iter().map(|a| 1e-12 * a[0].max(a[4]).max(a[8])).collect(),
+        };
         let mut triangles = Vec::with_capacity(n);
         for k in 0..n {
-            let l = triangle(&diagonal[k], 1e-9 * most);
+            let l = triangle(&diagonal[k], least[k]);
             triangles.push(l);
             let range = column(k);
             below[range.clone()].iter_mut().for_each(|b| *b = divide(b, &l));
@@ -267,7 +275,7 @@ mod tests {
         assert!(n_blocks < full, "{n_blocks} of {full}");
         assert!(Order::new(&blocks, (n_blocks + n) / 2).is_some());
         assert!(Order::new(&blocks, (n_blocks + n) / 2 - 1).is_none());
-        let factor = Factor::new(&blocks, order);
+        let factor = Factor::new(&blocks, order, Coupling::Element);
         let b: Vec<f64> = (0..3 * n).map(|i| if i / 3 == 3 { 0.0 } else { random(i as u64) - 0.5 }).collect();
         let mut x = vec![f64::NAN; 3 * n];
         factor.solve(&b, &mut x);

@@ -9,6 +9,7 @@ use super::split::Coarsening;
 use super::transfer::{PLACES, Transfer};
 use crate::shared::Shared;
 use crate::simd::Real;
+use crate::voxel::cube::Cube;
 use crate::voxel::elements::{Batches, Elements};
 use crate::voxel::lists::Lists;
 use crate::voxel::problem::Stiffness;
@@ -44,13 +45,51 @@ impl Support {
     }
 }
 
+/// Which pairs of coarse nodes a coarse matrix couples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Coupling {
+    /// Those of one coarse element.
+    Element,
+    /// All on which finer nodes depend that the finer matrix couples: elements join nodes of different phases.
+    Phases,
+}
+
+/// Coarse nodes from several finer ones, each once.
+fn supports(support: &[Support], finer: &mut Vec<u32>, row: &mut Vec<u32>) {
+    finer.sort_unstable();
+    finer.dedup();
+    row.extend(finer.iter().flat_map(|&node| support[node as usize].nodes()));
+}
+
+/// Adds `weight` times the block of a finer column to a coarse row, whose first block has the column `node`.
+fn add_to_row((node, columns, value): (usize, &[u32], &mut [[f64; 9]]), of: &Support, block: &[f64; 9], weight: f64) {
+    let block = block.map(|v| v * weight * of.weight);
+    for column in of.nodes().filter(|&column| column as usize >= node) {
+        let to = &mut value[columns.partition_point(|&c| c < column)];
+        for i in 0..9 {
+            to[i] += block[i];
+        }
+    }
+}
+
 /// Pᵀ A P of an assembled level.
-pub(crate) fn galerkin(fine: &Blocks, coarse: &Elements, transfer: &Transfer) -> Blocks {
-    let n_fine = fine.n_rows();
+pub(crate) fn galerkin(fine: &Blocks, coarse: &Elements, transfer: &Transfer, coupling: Coupling) -> Blocks {
+    let (n_fine, n_coarse) = (fine.n_rows(), coarse.n_nodes);
     let support = Support::of_all(n_fine, coarse, transfer);
-    let mut out = Blocks::pattern(coarse);
     // The finer nodes that depend on each coarse one.
-    let (lower, finer) = (fine.lower(), Lists::by_key(out.n_rows(), n_fine, |node| support[node].nodes()));
+    let (lower, finer) = (fine.lower(), Lists::by_key(n_coarse, n_fine, |node| support[node].nodes()));
+    let mut out = match coupling {
+        Coupling::Element => Blocks::pattern(coarse),
+        Coupling::Phases => Blocks::of_rows(n_coarse, |node, row| {
+            let mut columns = Vec::new();
+            for &finer in finer.of(node) {
+                columns.extend_from_slice(lower.of(finer as usize));
+                columns.extend_from_slice(fine.columns(finer as usize));
+            }
+            row.push(node as u32);
+            supports(&support, &mut columns, row);
+        }),
+    };
     let value = Shared::new(&mut out.value);
     let (first, all_columns) = (&out.first, &out.column);
     (0..first.len() - 1).into_par_iter().for_each(|node| {
@@ -59,14 +98,7 @@ pub(crate) fn galerkin(fine: &Blocks, coarse: &Elements, transfer: &Transfer) ->
         // SAFETY: each row has blocks of its own.
         let value = unsafe { value.part(range) };
         let mut add = |column: u32, block: &[f64; 9], weight: f64| {
-            let of = &support[column as usize];
-            let block = block.map(|v| v * weight * of.weight);
-            for column in of.nodes().filter(|&column| column as usize >= node) {
-                let to = &mut value[columns.partition_point(|&c| c < column)];
-                for i in 0..9 {
-                    to[i] += block[i];
-                }
-            }
+            add_to_row((node, columns, value), &support[column as usize], block, weight);
         };
         for &row in finer.of(node) {
             let weight = support[row as usize].weight;
@@ -79,6 +111,76 @@ pub(crate) fn galerkin(fine: &Blocks, coarse: &Elements, transfer: &Transfer) ->
         }
     });
     out
+}
+
+/// Pᵀ K P of the voxels themselves, where phases have coarse nodes of their own. `fixed` has a bit for each fixed direction of
+/// each node.
+pub(crate) fn galerkin_of_voxels(
+    (cubes, stiffness): (&[Cube], &Stiffness),
+    fine: &Elements,
+    fixed: &[u8],
+    level: &Coarsening,
+) -> Blocks {
+    let (n_fine, n_coarse) = (fine.n_nodes, level.coarse.n_nodes);
+    let support = Support::of_all(n_fine, &level.coarse, &level.transfer);
+    let elements_of = Lists::by_key(n_fine, fine.nodes.len(), |element| fine.nodes[element].into_iter());
+    let finer = Lists::by_key(n_coarse, n_fine, |node| support[node].nodes());
+    let nodes_beside =
+        |node: u32| elements_of.of(node as usize).iter().flat_map(|&element| fine.nodes[element as usize]);
+    let mut out = Blocks::of_rows(n_coarse, |node, row| {
+        let mut columns: Vec<u32> = finer.of(node).iter().flat_map(|&finer| nodes_beside(finer)).collect();
+        row.push(node as u32);
+        supports(&support, &mut columns, row);
+    });
+    let value = Shared::new(&mut out.value);
+    let (first, all_columns) = (&out.first, &out.column);
+    (0..n_coarse).into_par_iter().for_each_init(Vec::new, |beside: &mut Vec<(u32, [f64; 9])>, node| {
+        let range = first[node] as usize..first[node + 1] as usize;
+        let columns = &all_columns[range.clone()];
+        // SAFETY: each row has blocks of its own.
+        let value = unsafe { value.part(range) };
+        for &row in finer.of(node) {
+            beside.clear();
+            for &element in elements_of.of(row as usize) {
+                let nodes = &fine.nodes[element as usize];
+                for c in (0..8).filter(|&c| nodes[c] == row) {
+                    add_row((cubes, stiffness), element as usize, (c, nodes), beside);
+                }
+            }
+            let is_fixed = |node: u32, direction: usize| fixed[node as usize] >> direction & 1 == 1;
+            for (column, block) in beside.iter_mut() {
+                for (i, value) in block.iter_mut().enumerate() {
+                    if is_fixed(row, i / 3) || is_fixed(*column, i % 3) {
+                        *value = 0.0;
+                    }
+                }
+                let weight = support[row as usize].weight;
+                add_to_row((node, columns, value), &support[*column as usize], block, weight);
+            }
+        }
+    });
+    out
+}
+
+/// Adds the blocks of corner `c` of an element to those of the nodes beside it.
+fn add_row(
+    (cubes, stiffness): (&[Cube], &Stiffness),
+    element: usize,
+    (c, nodes): (usize, &[u32; 8]),
+    beside: &mut Vec<(u32, [f64; 9])>,
+) {
+    for (d, &node) in nodes.iter().enumerate() {
+        let at = beside.iter().position(|(other, _)| *other == node).unwrap_or_else(|| {
+            beside.push((node, [0.0; 9]));
+            beside.len() - 1
+        });
+        for (part, cube) in cubes.iter().enumerate() {
+            let s = stiffness(element, part);
+            for (i, value) in beside[at].1.iter_mut().enumerate() {
+                *value += s * cube.dense[3 * c + i / 3][3 * d + i % 3];
+            }
+        }
+    }
 }
 
 /// Pᵀ A P of the first coarse level, element by element.

@@ -9,13 +9,15 @@ use rayon::prelude::*;
 use super::blocks::Blocks;
 use super::factor::{Factor, Order};
 use super::first::First;
-use super::galerkin::{galerkin, galerkin_of_first};
+use super::galerkin::{Coupling, galerkin, galerkin_of_first, galerkin_of_voxels};
 use super::half::Half;
 use super::level::{Level, Operator};
 use super::packed::Packed;
+use super::phases;
 use super::settings::CycleSettings;
 use super::smoother::Smoother;
 use super::split::coarsen;
+use super::transfer::Transfer;
 use crate::ranks::Ranks;
 use crate::simd::Real;
 use crate::voxel::cube::Cube;
@@ -38,6 +40,16 @@ pub(crate) enum Host {
     },
     /// A device, which stores every level in a form of its own and multiplies with the inverse of the last level.
     Device,
+}
+
+/// Entries of the diagonal below this share of the greatest one are what rounding leaves of 0.
+const LEAST: f64 = 1e-7;
+
+/// The form of assembled levels.
+#[derive(Debug, Clone, Copy)]
+struct Form {
+    coupling: Coupling,
+    host: Host,
 }
 
 /// Nodes of a level for each rank, from which on the level is divided: below that, messages take longer than what they save.
@@ -102,10 +114,18 @@ impl<T: Real> Coarse<T> {
             cuts: Vec::new(),
         };
         let fine_blocks = timed("count blocks", || count_blocks(&fine)) as f64;
-        let elements = out.add_first(cubes, fine, fixed, stiffness, fine_blocks);
-        let last = out.add_assembled(elements, stiffness, fine_blocks, host);
+        let phases = match host {
+            Host::Cpu { .. } => out.add_first_of_phases(cubes, &fine, fixed, stiffness, fine_blocks),
+            Host::Device => None,
+        };
+        let (elements, blocks) = match phases {
+            Some((elements, blocks)) => (elements, Some(blocks)),
+            None => (out.add_first(cubes, fine, fixed, stiffness, fine_blocks), None),
+        };
+        let form = Form { coupling: if blocks.is_some() { Coupling::Phases } else { Coupling::Element }, host };
+        let last = out.add_assembled(elements, blocks, stiffness, fine_blocks, form);
         if let Some((blocks, order)) = last {
-            out.finish_last(blocks, order, fine_blocks, host);
+            out.finish_last(blocks, order, fine_blocks, form);
         }
         out.divide();
         let n_levels = out.levels.len();
@@ -142,6 +162,46 @@ impl<T: Real> Coarse<T> {
         }
     }
 
+    /// Level 1 of a model of several phases, with coarse nodes for each; its elements and its matrix. None where there is one
+    /// phase, or where the level would be too large.
+    fn add_first_of_phases(
+        &mut self,
+        cubes: &[Cube],
+        fine: &Elements,
+        fixed: &[u8],
+        stiffness: &Stiffness,
+        fine_blocks: f64,
+    ) -> Option<(Elements, Blocks)> {
+        if !self.settings.split {
+            return None;
+        }
+        let (level, elements) = timed("split", || {
+            let level = coarsen(&phases::apart(fine, stiffness, cubes.len())?, true);
+            let elements = phases::used(&level);
+            phases::pays(&elements, fine.n_nodes).then_some((level, elements))
+        })?;
+        let blocks = timed("Galerkin products", || galerkin_of_voxels((cubes, stiffness), fine, fixed, &level));
+        self.push_assembled(&level.coarse, level.transfer, &blocks, fine_blocks, Coupling::Phases);
+        Some((elements, blocks))
+    }
+
+    /// Adds a level whose matrix is rounded when the next one has been made of it.
+    fn push_assembled(
+        &mut self,
+        elements: &Elements,
+        transfer: Transfer,
+        blocks: &Blocks,
+        fine_blocks: f64,
+        coupling: Coupling,
+    ) {
+        let _make = timings::stage("tables of a level");
+        let (diagonal, cost) = (blocks.diagonal(), blocks.n_blocks() as f64 / fine_blocks);
+        let (operator, batches) = (Operator::Assembled(Packed::default()), Batches::new(elements));
+        // A compliant phase has small entries which are not of rounding: matrices of phases are sums of positive terms in f64.
+        let least = if coupling == Coupling::Phases { 1e-30 } else { LEAST };
+        self.push(Level::new(operator, elements, batches, transfer, (&diagonal, least), cost), elements);
+    }
+
     /// Level 1, which is never assembled; its elements.
     fn add_first(
         &mut self,
@@ -164,22 +224,22 @@ impl<T: Real> Coarse<T> {
         first.n_blocks = count_blocks(&elements);
         let cost = first.n_blocks as f64 / fine_blocks;
         let operator = Operator::First(Box::new(first));
-        self.push(Level::new(operator, &elements, batches, level.transfer, &diagonal, cost), &elements);
+        self.push(Level::new(operator, &elements, batches, level.transfer, (&diagonal, LEAST), cost), &elements);
         elements
     }
 
-    /// Levels 2, 3, … The matrix of the last one, if there is any, in f64, and the order in which it is eliminated if its
-    /// factor is sparse enough to stop there.
+    /// Levels 2, 3, …; `last` is the matrix of level 1, if that is assembled. The matrix of the last level, if there is any, in
+    /// f64, and the order in which it is eliminated if its factor is sparse enough to stop there.
     fn add_assembled(
         &mut self,
         mut elements: Elements,
+        mut last: Option<Blocks>,
         stiffness: &Stiffness,
         fine_blocks: f64,
-        host: Host,
+        form: Form,
     ) -> Option<(Blocks, Option<Order>)> {
         let (bottom, n_levels) = (self.settings.bottom, self.settings.levels);
-        let sparse = host != Host::Device && self.settings.bottom_steps.is_none();
-        let mut last: Option<Blocks> = None;
+        let sparse = form.host != Host::Device && self.settings.bottom_steps.is_none();
         while 3 * elements.n_nodes > bottom && self.levels.len() + 1 < n_levels {
             // At most as many blocks as a dense factor of `bottom` unknowns.
             let order = last.as_ref().filter(|_| sparse).and_then(|blocks| Order::new(blocks, bottom.pow(2) / 18));
@@ -192,37 +252,34 @@ impl<T: Real> Coarse<T> {
             }
             let product = timings::stage("Galerkin products");
             let blocks = match &last {
-                Some(blocks) => galerkin(blocks, &next.coarse, &next.transfer),
+                Some(blocks) => galerkin(blocks, &next.coarse, &next.transfer, form.coupling),
                 None => {
                     let Operator::First(first) = &self.levels[0].operator else { unreachable!("level 1 is first") };
                     galerkin_of_first(first, &elements, &next, stiffness)
                 }
             };
             drop(product);
-            // A matrix is rounded when the next one has been made of it.
             if let (Some(finer), Some(level)) = (last.take(), self.levels.last_mut()) {
-                level.operator = timed("round", || rounded(finer, host));
+                level.operator = timed("round", || rounded(finer, form));
             }
-            let _make = timings::stage("tables of a level");
-            let (diagonal, cost) = (blocks.diagonal(), blocks.n_blocks() as f64 / fine_blocks);
-            elements = next.coarse;
-            let (operator, batches) = (Operator::Assembled(Packed::default()), Batches::new(&elements));
-            self.push(Level::new(operator, &elements, batches, next.transfer, &diagonal, cost), &elements);
+            let used = (form.coupling == Coupling::Phases).then(|| phases::used(&next));
+            self.push_assembled(&next.coarse, next.transfer, &blocks, fine_blocks, form.coupling);
+            elements = used.unwrap_or(next.coarse);
             last = Some(blocks);
         }
         last.map(|blocks| (blocks, None))
     }
 
     /// Factorises the last level or rounds it.
-    fn finish_last(&mut self, blocks: Blocks, order: Option<Order>, fine_blocks: f64, host: Host) {
+    fn finish_last(&mut self, blocks: Blocks, order: Option<Order>, fine_blocks: f64, form: Form) {
         let Some(level) = self.levels.last_mut() else { return };
         let is_small = level.n <= FACTORISED && self.settings.bottom_steps.is_none();
         let order = order.or_else(|| if is_small { Order::new(&blocks, usize::MAX) } else { None });
         if let Some(order) = order {
             level.cost = order.n_blocks() as f64 / fine_blocks;
-            self.bottom = Some(timed("factor", || Factor::new(&blocks, order)));
+            self.bottom = Some(timed("factor", || Factor::new(&blocks, order, form.coupling)));
         } else {
-            level.operator = rounded(blocks, host);
+            level.operator = rounded(blocks, form);
         }
     }
 
@@ -248,8 +305,11 @@ impl<T: Real> Coarse<T> {
 }
 
 /// A matrix as it is multiplied.
-fn rounded<T: Real>(blocks: Blocks, host: Host) -> Operator<T> {
-    let half = blocks.n_blocks() > LARGE && blocks.n_rows() <= Half::ROWS && host != Host::Device;
+///
+/// With phases, what 16 bits leave of a stiff block is more than the whole of a compliant one.
+fn rounded<T: Real>(blocks: Blocks, Form { coupling, host }: Form) -> Operator<T> {
+    let is_large = blocks.n_blocks() > LARGE && blocks.n_rows() <= Half::ROWS;
+    let half = is_large && host != Host::Device && coupling == Coupling::Element;
     if half && size_of::<T>() == 4 {
         Operator::Half(Half::new(blocks))
     } else {

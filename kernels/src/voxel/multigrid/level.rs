@@ -157,16 +157,17 @@ pub(crate) struct Level<T = f32> {
 }
 
 impl<T: Real> Level<T> {
+    /// A level with the diagonal of its matrix. Rows of less than `least` times its greatest entry have no stiffness.
     pub(super) fn new(
         operator: Operator<T>,
         elements: &Elements,
         batches: Batches,
         transfer: Transfer,
-        diagonal: &[f64],
+        (diagonal, least): (&[f64], f64),
         cost: f64,
     ) -> Self {
         let most = diagonal.iter().fold(0.0_f64, |most, &d| most.max(d));
-        let inverse = |&d: &f64| if d > 1e-7 * most { T::from_f64(1.0 / d) } else { T::default() };
+        let inverse = |&d: &f64| if d > least * most { T::from_f64(1.0 / d) } else { T::default() };
         Self {
             operator,
             nodes: elements.nodes.clone(),

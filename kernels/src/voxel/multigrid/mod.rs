@@ -10,6 +10,7 @@ mod half;
 mod hierarchy;
 mod level;
 mod packed;
+mod phases;
 mod round;
 mod settings;
 mod smoother;

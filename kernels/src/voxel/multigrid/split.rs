@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use super::transfer::{PLACES, Transfer, place_of};
 use crate::shared::Shared;
 use crate::union::Union;
-use crate::voxel::elements::Elements;
+use crate::voxel::elements::{Elements, NO_NODE};
 use crate::voxel::lists::{Lists, starts};
 
 /// Elements or corners that a thread takes at a time.
@@ -65,7 +65,7 @@ fn pieces(fine: &Elements, range: Range<usize>, split: bool) -> (Vec<u64>, Vec<u
 }
 
 fn touch(a: &[u32; 8], b: &[u32; 8]) -> bool {
-    a.iter().any(|node| b.contains(node))
+    a.iter().any(|node| *node != NO_NODE && b.contains(node))
 }
 
 /// The next coarser level. Where not `split`, a cell is one element and a corner one node, whatever touches there.
@@ -107,7 +107,7 @@ fn coarse_elements(fine: &Elements, split: bool) -> (Vec<u64>, Lists) {
 fn each_corner(fine: &Elements, children: &[u32], mut act: impl FnMut(usize, usize)) {
     for &child in children {
         let octant = fine.octant(child as usize);
-        for (c, &node) in fine.nodes[child as usize].iter().enumerate() {
+        for (c, &node) in fine.nodes[child as usize].iter().enumerate().filter(|(_, node)| **node != NO_NODE) {
             act(node as usize, place_of(octant, c));
         }
     }
@@ -117,7 +117,8 @@ fn each_corner(fine: &Elements, children: &[u32], mut act: impl FnMut(usize, usi
 fn owners(fine: &Elements, children: &Lists, n_coarse: usize) -> Vec<u32> {
     let owner: Vec<AtomicU32> = (0..fine.n_nodes).into_par_iter().map(|_| AtomicU32::new(u32::MAX)).collect();
     (0..n_coarse).into_par_iter().for_each(|coarse| {
-        for node in children.of(coarse).iter().flat_map(|&child| fine.nodes[child as usize]) {
+        let nodes = children.of(coarse).iter().flat_map(|&child| fine.nodes[child as usize]);
+        for node in nodes.filter(|&node| node != NO_NODE) {
             owner[node as usize].fetch_min(coarse as u32, Relaxed);
         }
     });

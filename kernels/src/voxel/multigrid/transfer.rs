@@ -89,6 +89,11 @@ impl Transfer {
         self.fine[range.clone()].iter().zip(&self.place[range]).map(|(&node, &place)| (node as usize, place.into()))
     }
 
+    /// The corners of a coarse element on which a finer node of it depends, some of them more than once.
+    pub fn corners(&self, element: usize) -> impl Iterator<Item = usize> {
+        self.of(element).flat_map(|(_, place)| PLACES[place].corners()).map(|&corner| usize::from(corner))
+    }
+
     /// coarse = Pᵀ fine at the contributors' own nodes. `nodes` are those of the coarse elements.
     pub fn restrict<T: Real>(&self, nodes: &[[u32; 8]], to: &Contributors, fine: &[T], coarse: &mut [T]) {
         to.clear(coarse);

@@ -68,11 +68,13 @@ fn solve_from(
         overrides: Vec::new(),
         settings: &config.settings,
         folder: &RunFolder::take(folder).map_err(|error| error.to_string())?,
+        resume: None,
         block_file: BlockFileSummary::default(),
         interrupts: &Interrupts::default(),
         device: Device::start(config.settings.device.list(None).unwrap(), Vec::new()),
         team: Team::new(None, 1),
         need: Need::default(),
+        report: None,
     };
     let summary = run(&mesh.view(), Grid::Bricks, setup, &call, &mut Silent).map_err(|error| error.to_string())?;
     Ok(summary.of::<VoxelSummary>().unwrap().clone())

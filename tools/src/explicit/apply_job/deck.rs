@@ -1,12 +1,14 @@
 //! The first stage: materials, sections and time.
 
-use pogo_formats::dynamics::Increment;
+use pogo_formats::dynamics::{Increment, Start};
 use pogo_formats::explicit::job::{ExplicitJob, Plane, Section};
 use pogo_formats::job::{IncrementValue, JobError, Located};
 use pogo_formats::mesh::{ElementKind, Mesh};
 use pogo_formats::read::deck::{Deck, DeckMaterial, NO_SECTION, Step};
+use pogo_formats::words::listed;
 
-use crate::conditions::{find_name, find_set, listed, unique};
+use super::grains::grains;
+use crate::conditions::{find_name, find_set, unique};
 use crate::prepare::Remarks;
 
 /// Safety factor of the automatic increment when neither job nor deck gives one; the same as that of a deck.
@@ -28,6 +30,7 @@ pub fn apply_to_deck(deck: &mut Deck, job: &ExplicitJob, remarks: &mut Remarks) 
             density: Some(given.density),
             elasticity: Some(given.elasticity().map_err(|text| item.place.error(text))?),
             damping_alpha: given.alpha,
+            damping_beta: given.beta,
         };
         match find_name(&deck.materials, &given.name, |material| &material.name) {
             Some(index) => {
@@ -41,31 +44,45 @@ pub fn apply_to_deck(deck: &mut Deck, job: &ExplicitJob, remarks: &mut Remarks) 
     }
 
     let bare = deck.mesh.groups.iter().all(|group| group.section.iter().all(|&section| section == NO_SECTION));
-    if let ([], [only], true) = (job.sections.as_slice(), job.materials.as_slice(), bare) {
+    let alone = bare && job.grains.is_empty();
+    if let ([], [only], true) = (job.sections.as_slice(), job.materials.as_slice(), alone) {
         remarks.note(&only.place, format_args!("every element is made of {}", only.value.name));
-        let value = Section {
-            elset: None,
-            all: true,
-            material: only.value.name.clone(),
-            plane: None,
-            thickness: None,
-            orientation: None,
-            angle: None,
-            hourglass_factor: None,
-            mass_factor: None,
-        };
+        let value = of_all(&only.value.name);
         section(deck, &Located { place: only.place.clone(), value }).map_err(|text| only.place.error(text))?;
     }
     let mut given = Vec::with_capacity(job.sections.len());
     for item in &job.sections {
         given.push((section(deck, item).map_err(|text| item.place.error(text))?, item));
     }
+    let mut of_grains = Vec::with_capacity(job.grains.len());
+    for item in &job.grains {
+        let sections = grains(deck, item, remarks).map_err(|text| item.place.error(text))?;
+        let value = Section { plane: item.value.plane, ..of_all(&item.value.material) };
+        of_grains.push((sections, Located { place: item.place.clone(), value }));
+    }
+    given.extend(of_grains.iter().flat_map(|(sections, item)| sections.clone().map(move |index| (index, item))));
     planes(deck, &given)?;
     if bare {
         plane_stress_is_meant(deck, job, remarks);
     }
     solver(deck, job);
     Ok(())
+}
+
+/// The section of every element that says nothing but its material.
+fn of_all(material: &str) -> Section {
+    Section {
+        elset: None,
+        all: true,
+        material: material.to_owned(),
+        plane: None,
+        reduced: None,
+        thickness: None,
+        orientation: None,
+        angle: None,
+        hourglass_factor: None,
+        mass_factor: None,
+    }
 }
 
 /// Gives elements their section. Returns the index of the section.
@@ -121,28 +138,46 @@ fn holds_only(mesh: &Mesh, section: usize, elements: &[u32]) -> bool {
     sections.zip(inside).all(|(&other, inside)| inside || other as usize != section)
 }
 
-/// Plane strain or plane stress, by whole groups of elements: a kind is a property of the group. `given` are the job's sections
-/// with their indices.
+/// Plane strain or plane stress, and the integration.
 fn planes(deck: &mut Deck, given: &[(usize, &Located<Section>)]) -> Result<(), JobError> {
+    let plane = |section: &Section| section.plane.map(|plane| matches!(plane.0, Plane::Stress));
+    by_groups(deck, given, "plane", plane, |kind, stress| match kind.dimension() {
+        2 => ElementKind::of_law(kind.law(), stress).unwrap_or(kind),
+        _ => kind,
+    })?;
+    by_groups(deck, given, "reduced", |section| section.reduced, ElementKind::with_integration)
+}
+
+/// Changes the kind of whole groups of elements as the sections wish: a kind is a property of the group. `given` are the job's
+/// sections with their indices.
+fn by_groups(
+    deck: &mut Deck,
+    given: &[(usize, &Located<Section>)],
+    key: &str,
+    wish_of: impl Fn(&Section) -> Option<bool>,
+    change: impl Fn(ElementKind, bool) -> ElementKind,
+) -> Result<(), JobError> {
     let mut wishes = vec![None; deck.sections.len()];
     for (index, item) in given {
-        wishes[*index] = item.value.plane.map(|plane| (plane.0, &item.place));
+        wishes[*index] = wish_of(&item.value).map(|wish| (wish, &item.place));
     }
-    for group in deck.mesh.groups.iter_mut().filter(|group| group.kind.dimension() == 2) {
+    // Elements of fluids become acoustic ones whatever the plane.
+    let of_fluids: Vec<bool> = deck.sections.iter().map(|section| deck.is_fluid(section)).collect();
+    let is_solid = |section: u32| section != NO_SECTION && !of_fluids.get(section as usize).is_some_and(|&fluid| fluid);
+    let changes = |kind: ElementKind| change(kind, true) != change(kind, false);
+    for group in deck.mesh.groups.iter_mut().filter(|group| changes(group.kind)) {
         let wish = |section: u32| wishes.get(section as usize).copied().flatten();
-        let mut used = group.section.iter().filter(|&&section| section != NO_SECTION).map(|&section| wish(section));
+        let mut used = group.section.iter().filter(|&&section| is_solid(section)).map(|&section| wish(section));
         let Some(first) = used.next() else { continue };
         let other = used.find(|other| other.map(|wish| wish.0) != first.map(|wish| wish.0));
         if let (Some((_, place)), _) | (None, Some(Some((_, place)))) = (first, other)
             && other.is_some()
         {
             let kind = group.kind.name();
-            return Err(place.error(format!("give the same `plane` in every section that has {kind} elements")));
+            return Err(place.error(format!("give the same `{key}` in every section that has {kind} elements")));
         }
-        if let Some((plane, _)) = first {
-            let (law, stress) = (group.kind.law(), matches!(plane, Plane::Stress));
-            let is_meant = |kind: &ElementKind| kind.law() == law && kind.is_plane_stress() == stress;
-            group.kind = ElementKind::ALL.into_iter().find(is_meant).unwrap_or(group.kind);
+        if let Some((wish, _)) = first {
+            group.kind = change(group.kind, wish);
         }
     }
     Ok(())
@@ -151,7 +186,8 @@ fn planes(deck: &mut Deck, given: &[(usize, &Located<Section>)]) -> Result<(), J
 /// Notes that plane stress will be computed, unless the job says so: mesh generators write CPS3 whatever the user means.
 fn plane_stress_is_meant(deck: &Deck, job: &ExplicitJob, remarks: &mut Remarks) {
     let used = deck.mesh.groups.iter().filter(|group| group.section.iter().any(|&s| s != NO_SECTION));
-    let said = job.sections.iter().any(|item| item.value.plane.is_some());
+    let said = job.sections.iter().any(|item| item.value.plane.is_some())
+        || job.grains.iter().any(|item| item.value.plane.is_some());
     let stress = used.into_iter().find(|group| group.kind.is_plane_stress());
     let place = job.sections.first().map(|item| &item.place).or(job.materials.first().map(|item| &item.place));
     if let (Some(group), false, Some(place)) = (stress, said, place) {
@@ -167,7 +203,7 @@ fn solver(deck: &mut Deck, job: &ExplicitJob) {
     let Some(solver) = job.solver.as_ref().map(|item| &item.value) else { return };
     let automatic = Increment::Automatic { factor: solver.increment_factor.unwrap_or(INCREMENT_FACTOR) };
     if let (None, Some(time)) = (&deck.step, solver.time) {
-        deck.step = Some(Step { time, increment: automatic });
+        deck.step = Some(Step { time, increment: automatic, start: Start::SecondOrder });
     }
     // Without a time from either, finishing the deck is an error.
     let Some(step) = &mut deck.step else { return };

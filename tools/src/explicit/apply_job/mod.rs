@@ -7,9 +7,12 @@
 
 mod absorbing;
 mod deck;
+mod grains;
+mod impedance;
+mod transducer;
 
-use pogo_formats::dynamics::{FieldRequest, Shot};
-use pogo_formats::explicit::job::{Absorbing, ExplicitJob};
+use pogo_formats::dynamics::{CopiedDisplacements, FieldRequest, Shot};
+use pogo_formats::explicit::job::{Absorbing, ExplicitJob, Profile};
 use pogo_formats::explicit::{AbsorbingLayer, Model, Setup};
 use pogo_formats::job::{JobError, Located};
 use pogo_formats::mesh::Mesh;
@@ -18,6 +21,9 @@ use pogo_formats::read::deck::ReadOptions;
 pub use absorbing::{Layer, layer};
 pub use deck::apply_to_deck;
 
+use self::impedance::impedance;
+use self::transducer::transducer;
+use super::crack;
 use crate::conditions::{Conditions, Geometry, check_sides, each, find_set, name_or};
 use crate::prepare::Remarks;
 
@@ -36,28 +42,38 @@ pub fn read_options(job: Option<&ExplicitJob>, ignore: Vec<String>) -> ReadOptio
     }
 }
 
-/// Adds the job's mass lumping, amplitudes, sources, boundary conditions, outputs and absorbing layers to a model whose materials, sections
+/// Opens the job's cracks, and adds its mass lumping, amplitudes, sources, boundary conditions, outputs and absorbing layers to a model whose materials, sections
 /// and time are those of [`apply_to_deck`].
 ///
 /// # Errors
-/// [`JobError`] for a set, amplitude or component that does not exist, and for a place with no node or element.
+/// [`JobError`] for a set, amplitude or component that does not exist, for a place with no node or element, and for a crack
+/// that opens nothing.
 pub fn apply_to_model(model: &mut Model, job: &ExplicitJob, remarks: &mut Remarks) -> Result<(), JobError> {
+    crack::open(model, &job.cracks, remarks)?;
     let Model { mesh, setup } = model;
     if let Some(title) = &job.title {
         setup.title.clone_from(title);
     }
-    if let Some(lumping) = job.solver.as_ref().and_then(|item| item.value.lumping) {
-        setup.explicit.lumping = lumping.0;
+    if let Some(solver) = job.solver.as_ref().map(|item| &item.value) {
+        let settings = &mut setup.explicit;
+        settings.lumping = solver.lumping.map_or(settings.lumping, |word| word.0);
+        settings.start = solver.start.map_or(settings.start, |word| word.0);
     }
     let geometry = Geometry::new(mesh);
-    with_conditions(setup, |conditions| conditions.apply(&geometry, &job.dynamics, remarks))?;
+    with_conditions(setup, |conditions| {
+        conditions.apply(&geometry, &job.dynamics, remarks)?;
+        each(&job.transducers, |item, index| transducer(&geometry, conditions, item, index, remarks))
+    })?;
     each(&job.fields, |item, _| {
         let quantities = item.value.quantities.iter().map(|word| word.0).collect();
         setup.fields.push(FieldRequest { quantities, interval: item.value.when()? });
         Ok(())
     })?;
     each(&job.absorbing, |item, index| {
-        setup.absorbing_layers.push(absorbing(mesh, &geometry, item, index, remarks)?);
+        match item.value.profile.0 {
+            Profile::Impedance => setup.impedances.push(impedance(mesh, &geometry, &item.value, index)?),
+            _ => setup.absorbing_layers.push(absorbing(mesh, &geometry, item, index, remarks)?),
+        }
         Ok(())
     })?;
     each(&job.shots, |item, index| {
@@ -71,6 +87,12 @@ pub fn apply_to_model(model: &mut Model, job: &ExplicitJob, remarks: &mut Remark
 /// Replaces the node indices of a setup by those of the solver's order, and leaves those of elements.
 pub fn remap_setup(setup: &mut Setup, solver_from_model: &[u32]) {
     with_conditions(setup, |conditions| conditions.renumber(solver_from_model));
+    let CopiedDisplacements { from, to } = &mut setup.copied;
+    from.iter_mut().chain(to).for_each(|node| *node = solver_from_model[*node as usize]);
+    setup.interface.renumber(solver_from_model);
+    for node in setup.impedances.iter_mut().flat_map(|boundary| &mut boundary.faces).flatten() {
+        *node = solver_from_model.get(*node as usize).copied().unwrap_or(u32::MAX);
+    }
 }
 
 /// Calls with the conditions of a setup, which are taken out of it meanwhile.
@@ -93,6 +115,19 @@ fn with_conditions<T>(setup: &mut Setup, call: impl FnOnce(&mut Conditions) -> T
     result
 }
 
+/// Whether an element is in a set; without a set all are.
+fn members(mesh: &Mesh, set: Option<&str>) -> Result<impl Fn(u32) -> bool + use<>, String> {
+    let mut member = None;
+    if let Some(name) = set {
+        let mut inside = vec![false; mesh.n_elements()];
+        for &element in &find_set(&mesh.element_sets, name, "element")?.members {
+            inside[element as usize] = true;
+        }
+        member = Some(inside);
+    }
+    Ok(move |element: u32| member.as_ref().is_none_or(|inside| inside[element as usize]))
+}
+
 /// The absorbing layer of a table.
 fn absorbing(
     mesh: &Mesh,
@@ -102,26 +137,19 @@ fn absorbing(
     remarks: &mut Remarks,
 ) -> Result<AbsorbingLayer, String> {
     let given = &item.value;
-    check_sides(&given.side, mesh.dimension as usize)?;
-    let mut member = None;
-    if let Some(name) = &given.elset {
-        let mut inside = vec![false; mesh.n_elements()];
-        for &element in &find_set(&mesh.element_sets, name, "element")?.members {
-            inside[element as usize] = true;
-        }
-        member = Some(inside);
-    }
-    let is_member = |element: u32| member.as_ref().is_none_or(|inside| inside[element as usize]);
-    let Layer { elements, depth_fraction } = layer(mesh, geometry.bounds(), &given.side, given.depth, is_member);
+    let (side, depth, profile) = given.layer()?;
+    check_sides(side, mesh.dimension as usize)?;
+    let is_member = members(mesh, given.elset.as_deref())?;
+    let Layer { elements, depth_fraction } = layer(mesh, geometry.bounds(), side, depth, is_member);
     if elements.is_empty() {
-        return Err(format!("no element lies within {} of that side", given.depth));
+        return Err(format!("no element lies within {depth} of that side"));
     }
     let name = name_or(&given.name, "LAYER", index);
     if elements.len() == mesh.n_elements() {
         remarks.warn(&item.place, format_args!("layer {name} covers every element of the mesh"));
     }
-    Ok(AbsorbingLayer { name, elements, depth_fraction, profile: given.law()? })
+    Ok(AbsorbingLayer { name, elements, depth_fraction, profile })
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -61,6 +61,13 @@ impl<'a> Deck<'a> {
         let others = mesh.element_sets.iter().filter(|set| !is_section(set));
         let others: Vec<String> = others.map(|set| set.name.clone()).collect();
         findings.warn_of(&others, "element sets other than those of sections are left out");
+        if !setup.impedances.is_empty() {
+            findings.refuse("impedance boundaries and infinite elements, which are not written into decks");
+        }
+        if !setup.copied.is_empty() {
+            findings
+                .refuse("periodic sides (displacements that are copied from node to node), which a deck cannot hold");
+        }
         let mut names = Names::default();
         let mut sets: Vec<NamedSet> = Vec::new();
         for set in mesh.node_sets.iter().filter(|set| !set.members.is_empty()) {
@@ -178,13 +185,19 @@ impl<'a> Deck<'a> {
                 Elasticity::EngineeringConstants(constants) => ("ENGINEERING CONSTANTS", constants.to_vec()),
                 Elasticity::Orthotropic(constants) => ("ORTHOTROPIC", constants.to_vec()),
                 Elasticity::Anisotropic(constants) => ("ANISOTROPIC", constants.to_vec()),
+                Elasticity::Fluid { bulk } => ("", vec![bulk]),
             };
-            writeln!(out, "*Elastic, type={kind}")?;
+            match kind {
+                "" => writeln!(out, "*Acoustic Medium")?,
+                kind => writeln!(out, "*Elastic, type={kind}")?,
+            }
             for line in constants.chunks(8) {
                 writeln!(out, "{}", line.iter().map(|&constant| real(constant)).collect::<Vec<_>>().join(", "))?;
             }
-            if material.damping_alpha != 0.0 {
-                writeln!(out, "*Damping, alpha={}", real(material.damping_alpha))?;
+            let (alpha, beta) = (material.damping_alpha, material.damping_beta);
+            if alpha != 0.0 || beta != 0.0 {
+                let of_stiffness = if beta != 0.0 { format!(", beta={}", real(beta)) } else { String::new() };
+                writeln!(out, "*Damping, alpha={}{of_stiffness}", real(alpha))?;
             }
         }
         Ok(())
@@ -229,5 +242,6 @@ fn symbol(quantity: FieldQuantity) -> &'static str {
         FieldQuantity::Stress => "S",
         FieldQuantity::Strain => "E",
         FieldQuantity::EnergyDensity => "SENER",
+        FieldQuantity::Pressure => "POR",
     }
 }

@@ -133,6 +133,10 @@ pub fn save(
     output: &Path,
 ) -> Result<(u64, Vec<String>), PrepareError> {
     let mut findings = Findings::default();
+    if model.mesh.view().has_fluid() {
+        let problems = vec!["fluids are not written as another input".to_owned()];
+        return Err(PrepareError::model(input, Refused { input: input.display().to_string(), problems }));
+    }
     let written = match kind {
         Kind::PogoInp => pogo_inp::save(model, version, output, &mut findings),
         Kind::Deck => deck::save(model, output, &mut findings),

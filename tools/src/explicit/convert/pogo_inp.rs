@@ -34,6 +34,12 @@ pub(super) fn save(model: &Model, version: PogoVersion, path: &Path, findings: &
     if !version.has(8) && outputs.has_groups() {
         findings.refuse(format!("version {version} has no weighted sums of displacements; write 1.08 or a later one"));
     }
+    if !model.setup.impedances.is_empty() {
+        findings.refuse("impedance boundaries and infinite elements, which such files cannot hold");
+    }
+    if !version.has(15) && !model.setup.copied.is_empty() {
+        findings.refuse(format!("version {version} has no periodic sides; write 1.15"));
+    }
     if !findings.problems.is_empty() {
         return Ok(());
     }
@@ -63,7 +69,7 @@ pub(super) fn save(model: &Model, version: PogoVersion, path: &Path, findings: &
         file.section("measurements", |out| outputs.measurements(out))?;
         file.section("fieldStores", |out| outputs.field_stores(out))?;
         if version.has(15) {
-            file.section("mpi", |out| out.integers(&[0, 0]))?;
+            file.section("mpi", |out| outputs::exchange(out, &model.setup.copied))?;
         }
         Ok(())
     })

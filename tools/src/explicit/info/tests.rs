@@ -40,6 +40,7 @@ fn small(folder: &std::path::Path) -> PathBuf {
         density: 7800.0,
         elasticity,
         damping_alpha,
+        damping_beta: 0.0,
     };
     let section = |name: &str, material, thickness| Section {
         name: name.into(),
@@ -84,6 +85,9 @@ fn small(folder: &std::path::Path) -> PathBuf {
         }],
         initial_velocities: vec![InitialVelocity { name: "fly".into(), nodes: vec![2], component: 0, value: 2.0 }],
         shots: Vec::new(),
+        copied: Default::default(),
+        interface: Default::default(),
+        impedances: Vec::new(),
         absorbing_layers: vec![AbsorbingLayer {
             name: "end".into(),
             elements: vec![0],
@@ -106,6 +110,7 @@ fn small(folder: &std::path::Path) -> PathBuf {
             time: 1e-5,
             increment: Increment::Automatic { factor: 0.9 },
             lumping: Lumping::RowSum,
+            start: Start::SecondOrder,
         },
     };
     let cut = partition::Partition::new(&mesh.view(), vec![0, 0, 1, 0, 0, 1], 4).unwrap();

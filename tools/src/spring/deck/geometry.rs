@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn elements_have_the_edges_that_they_have() {
         use ElementKind::*;
-        for (kind, n) in [(Cpe3, 3), (Cpe4, 4), (C3d4, 6), (C3d6, 9), (C3d8, 12)] {
+        for (kind, n) in [(Cpe3, 3), (Cpe4, 4), (C3d4, 6), (C3d6, 9), (C3d6f, 9), (C3d8, 12)] {
             assert_eq!(local_edges(kind).len(), n, "{kind:?}");
         }
     }

@@ -6,7 +6,7 @@ use super::super::corner::{ABSENT, BATCH, FLAG, MOST_LOCAL_NODES, TURNS, local_n
 use super::super::ring::{RING_NODES, ring_around, ring_tetrahedra, shape};
 use super::super::{BlocksView, DeviceTables, DeviceView};
 use crate::block::check::{Check, all_below, offsets, require};
-use crate::mesh::ElementKind;
+use crate::mesh::{ElementKind, ElementShape};
 
 /// Whether the blocks have elements in space.
 pub(super) fn are_there(blocks: &BlocksView) -> bool {
@@ -79,7 +79,8 @@ pub(super) fn agree(blocks: &BlocksView, device: &DeviceView, block: usize) -> C
         Some(at) => others.get(at).copied(),
     };
     let (wedge, hexahedron) = (ways_of(ElementKind::C3d6), ways_of(ElementKind::C3d8));
-    let ways = |kind: ElementKind| if kind == ElementKind::C3d6 { &wedge } else { &hexahedron }.as_slice();
+    let is_wedge = |kind: ElementKind| kind.shape() == ElementShape::Wedge;
+    let ways = |kind: ElementKind| if is_wedge(kind) { &wedge } else { &hexahedron }.as_slice();
     let first_run = blocks.run_first[block] as usize;
     let mut found: Vec<Vec<_>> = blocks.runs(block).map(|_| Vec::new()).collect();
     // The batch that last added to each node, at each corner and in each turn.

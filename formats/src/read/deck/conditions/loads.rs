@@ -25,6 +25,10 @@ impl Conditions<'_> {
         let mut run: Option<u32> = None;
         for entry in entries(card, log) {
             let expected = "a concentrated load is: set, component, magnitude";
+            if entry.whole(1) == Some(8) && self.has_fluid() {
+                self.volume(&entry, amplitude, log);
+                continue;
+            }
             let Some((nodes, dof, component, magnitude)) = self.nodal_value(&entry, expected, log) else { continue };
             let set = entry.text(0);
             let bare = is_label(&set);
@@ -42,6 +46,18 @@ impl Conditions<'_> {
             run = bare.then_some(dof);
             let kind = LoadKind::Concentrated { nodes, weights: Vec::new(), direction: along(component.into()) };
             self.push_load(&format!("{set}.{dof}"), kind, magnitude, amplitude);
+        }
+    }
+
+    /// A load on degree of freedom 8: the rate of the flow of volume into a fluid.
+    fn volume(&mut self, entry: &Entry, amplitude: Option<u32>, log: &mut Log) {
+        let Some(nodes) = self.nodes(entry, log) else { return };
+        match entry.real(2) {
+            Some(magnitude) if !entry.has_more(3) => {
+                let kind = LoadKind::Volume { nodes, weights: Vec::new() };
+                self.push_load(&format!("{}.8", entry.text(0)), kind, magnitude, amplitude);
+            }
+            _ => log.error(entry.place, "a load on a fluid is: set, 8, volume acceleration"),
         }
     }
 

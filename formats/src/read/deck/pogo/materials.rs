@@ -57,7 +57,8 @@ pub(super) fn read(
             }
         };
         let file = findings.file.clone();
-        deck.materials.push(DeckMaterial { name, file, line: 0, density, elasticity, damping_alpha });
+        let damping_beta = 0.0;
+        deck.materials.push(DeckMaterial { name, file, line: 0, density, elasticity, damping_alpha, damping_beta });
     }
     if swapped > 0 {
         let (order, other) = match options.pogo.shear_order {
@@ -130,7 +131,7 @@ fn reordered(elasticity: &Elasticity) -> Elasticity {
         values
     };
     match elasticity {
-        Elasticity::Isotropic { .. } => elasticity.clone(),
+        Elasticity::Isotropic { .. } | Elasticity::Fluid { .. } => elasticity.clone(),
         Elasticity::EngineeringConstants(values) => Elasticity::EngineeringConstants(last_three(*values)),
         Elasticity::Orthotropic(values) => Elasticity::Orthotropic(last_three(*values)),
         Elasticity::Anisotropic(values) => {

@@ -18,7 +18,7 @@ use super::lexer::Source;
 use super::regroup::collapse;
 use super::report::{DeckError, DeckReport, Note, SetCount, StepReport};
 use super::{Deck, ReadOptions, Step};
-use crate::dynamics::Increment;
+use crate::dynamics::{Increment, Start};
 use crate::mesh::NamedSet;
 use crate::words::counted;
 
@@ -218,7 +218,8 @@ fn fill(layout: &Layout, options: &ReadOptions, deck: &mut Deck, findings: &mut 
 fn step(layout: &Layout, options: &ReadOptions, findings: &mut Findings) -> Option<Step> {
     let (n, dt) = (layout.n_increments, layout.increment);
     if n > 0 && dt > 0.0 && dt.is_finite() {
-        return Some(Step { time: f64::from(n) * dt, increment: Increment::Fixed(dt) });
+        let increment = Increment::Fixed(dt);
+        return Some(Step { time: f64::from(n) * dt, increment, start: Start::FirstOrder });
     }
     if !options.job_sets_time {
         findings.error(format!("the run has {n} increments of {dt} s: give a job with `time` in [solver]"));

@@ -3,7 +3,8 @@
 use super::cursor::{Codes, Integers, beyond};
 use super::layout::{Layout, Tie};
 use super::{Findings, Found};
-use crate::read::deck::{CopiedDisplacements, Deck};
+use crate::dynamics::CopiedDisplacements;
+use crate::read::deck::Deck;
 use crate::words::counted;
 
 /// Nodes a code of a degree of freedom is divided by.
@@ -189,7 +190,7 @@ impl Nodes {
             let nodes = list.indices(self.n, what)?;
             Ok::<Vec<u32>, String>(nodes.into_iter().map(|node| self.stands_for(node)).collect())
         };
-        let copied = CopiedDisplacements {
+        let mut copied = CopiedDisplacements {
             from: list(from, "mpi: a node that is sent")?,
             to: list(to, "mpi: a node that is received")?,
         };
@@ -198,6 +199,9 @@ impl Nodes {
         if let Some(twice) = targets.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(format!("mpi: node {} is received twice (byte {}): the file is damaged", twice[0] + 1, to.at));
         }
+        copied.follow_chains().map_err(|node| {
+            format!("mpi: node {} is sent to itself, perhaps over others (byte {})", node + 1, to.at)
+        })?;
         deck.copied = copied;
         Ok(())
     }

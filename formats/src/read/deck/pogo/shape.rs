@@ -74,7 +74,7 @@ fn uses(layout: &Layout, counts: &[usize], deck: &mut Deck, findings: &mut Findi
     }
     let mut refused = Vec::new();
     for (name, &count) in by_name.iter().filter(|(_, count)| **count > 0) {
-        let kind = ElementKind::from_name(name);
+        let kind = ElementKind::from_name(name).filter(|kind| !kind.is_acoustic());
         let entry = ElementCount {
             name: name.clone(),
             count: count as u64,

@@ -9,11 +9,14 @@ mod v4;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use super::cells::{Cells, Kind, element_of_cell};
+use super::cells::{Cells, Kind, Wanted, element_of_cell};
 use super::scan::Scanner;
 use super::{CellArray, MeshFile, MeshFileError, bytes_of};
 use crate::mesh::NamedSet;
 use crate::read::labels::LabelIndex;
+
+/// Name of the cell array of physical groups, as meshio has it.
+pub(super) const PHYSICAL: &str = "gmsh:physical";
 
 /// Nodes that an element may have.
 const MOST_NODES: usize = 32;
@@ -98,7 +101,7 @@ impl NumberFormat {
     }
 }
 
-pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
+pub(super) fn read(path: &Path, wanted: Wanted) -> Result<MeshFile, MeshFileError> {
     let bytes = bytes_of(path)?;
     let mut scan = Scanner::new(path, &bytes);
     let mut raw = Raw::default();
@@ -139,7 +142,7 @@ pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
     if version.is_none() {
         return Err(MeshFileError::new(path, 0, "this is no Gmsh mesh: there is no $MeshFormat"));
     }
-    finish(path, raw)
+    finish(path, raw, wanted)
 }
 
 #[derive(Clone, Copy)]
@@ -227,11 +230,11 @@ fn index_nodes(raw: &mut Raw, scan: &Scanner) -> Result<(), MeshFileError> {
 /// Gmsh's element types: number, kind and number of nodes.
 const KINDS: [(i32, Kind, usize); 22] = [
     (1, Kind::Other("lines", 1), 2),
-    (2, Kind::Triangle, 3),
-    (3, Kind::Other("quadrilaterals", 2), 4),
-    (4, Kind::Tetrahedron, 4),
-    (5, Kind::Other("hexahedra", 3), 8),
-    (6, Kind::Other("prisms", 3), 6),
+    (2, Kind::TRIANGLE, 3),
+    (3, Kind::QUADRILATERAL, 4),
+    (4, Kind::TETRAHEDRON, 4),
+    (5, Kind::HEXAHEDRON, 8),
+    (6, Kind::WEDGE, 6),
     (7, Kind::Other("pyramids", 3), 5),
     (8, Kind::Other("second-order lines", 1), 3),
     (9, Kind::Other("second-order triangles", 2), 6),
@@ -296,13 +299,13 @@ impl Raw {
     }
 }
 
-fn finish(path: &Path, raw: Raw) -> Result<MeshFile, MeshFileError> {
+fn finish(path: &Path, raw: Raw, wanted: Wanted) -> Result<MeshFile, MeshFileError> {
     let Raw { tags, coordinates, cells, cell_tags, physical, group_nodes, group_cells, names, data, .. } = raw;
     let mut mesh = MeshFile::of(path);
     mesh.coordinates = coordinates;
     mesh.node_labels = tags.into_iter().map(|tag| tag as u32).collect();
     let n_cells = cells.len();
-    let cell_of_element = cells.finish(path, &mut mesh)?;
+    let cell_of_element = cells.finish(path, &mut mesh, wanted)?;
     let element_of_cell = element_of_cell(&cell_of_element, n_cells);
     let dimension = mesh.corners - 1;
     let name = |key: &(usize, i32)| names.get(key).cloned().unwrap_or_else(|| key.1.to_string());
@@ -319,7 +322,7 @@ fn finish(path: &Path, raw: Raw) -> Result<MeshFile, MeshFileError> {
     }
     if physical.iter().any(|&group| group != 0) {
         let values = cell_of_element.iter().map(|&cell| f64::from(physical[cell as usize])).collect();
-        mesh.arrays.push(CellArray { name: "gmsh:physical".into(), components: 1, whole: true, values });
+        mesh.arrays.push(CellArray { name: PHYSICAL.into(), components: 1, whole: true, values });
     }
     for data in data {
         let array = data.array(path, &cell_of_element, &cell_tags)?;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::super::cells::Wanted;
 use super::super::scan::{Scanner, parse, words};
 use super::super::{MeshFile, MeshFileError, bytes_of};
 use super::data::{Layout, Number, real};
@@ -19,8 +20,8 @@ struct Legacy<'a> {
     tables: Vec<Vec<f64>>,
 }
 
-pub(in super::super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
-    read_with(path, |header, load| assemble(path, header, load))
+pub(in super::super) fn read(path: &Path, wanted: Wanted) -> Result<MeshFile, MeshFileError> {
+    read_with(path, |header, load| assemble(path, header, load, wanted))
 }
 
 /// Reads a file; `assemble` makes of its arrays what is asked for.

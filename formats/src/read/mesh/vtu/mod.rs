@@ -12,8 +12,9 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use rayon::prelude::*;
 
-use super::cells::{Cells, Kind};
+use super::cells::{Cells, Kind, Wanted};
 use super::{CellArray, MeshFile, MeshFileError, bytes_of};
+use crate::mesh::ElementShape;
 use data::{Encoding, Layout, Number};
 
 /// A `DataArray` of the file, not yet read.
@@ -70,8 +71,8 @@ struct Header<'a> {
     arrays: Vec<Array<'a>>,
 }
 
-pub(super) fn read(path: &Path) -> Result<MeshFile, MeshFileError> {
-    read_with(path, |header, load| assemble(path, header, load))
+pub(super) fn read(path: &Path, wanted: Wanted) -> Result<MeshFile, MeshFileError> {
+    read_with(path, |header, load| assemble(path, header, load, wanted))
 }
 
 /// Reads a file; `assemble` makes of its tags and arrays what is asked for.
@@ -147,8 +148,8 @@ impl Piece<'_> {
         let types = self.need(Section::Cells, "types", Some(self.n_cells))?;
         let offsets = self.need(Section::Cells, "offsets", Some(self.n_cells))?;
         let connectivity = self.need(Section::Cells, "connectivity", None)?;
-        if let Some((kind, nodes)) = self.cells_alike((&types, &offsets, &connectivity), first) {
-            cells.extend(kind, nodes);
+        if let Some((shape, nodes)) = self.cells_alike((&types, &offsets, &connectivity), first) {
+            cells.extend(shape, nodes);
             return Ok(());
         }
         let mut start = 0;
@@ -161,34 +162,40 @@ impl Piece<'_> {
             if n > 0 && nodes.len() != n {
                 return Err(wrong(format!(" has {} nodes instead of {n}", nodes.len())));
             }
-            let mut own = [0_u32; 4];
+            let mut own = [0_u32; 8];
             for (to, &from) in own[..n].iter_mut().zip(nodes) {
                 if !(from >= 0.0 && from < self.n_points as f64) {
                     return Err(wrong(format!(" names point {from}, and there are {}", self.n_points)));
                 }
                 *to = (first + from as usize) as u32;
             }
+            // Pixels and voxels go along x, then y.
+            if matches!(code as u8, PIXEL | VOXEL) {
+                own.swap(2, 3);
+                own.swap(6, 7);
+            }
             cells.push(kind, cells.len() as u32, 0, &own[..n]);
         }
         Ok(())
     }
 
-    /// The kind and the nodes of all cells where all are triangles or all are tetrahedra and nothing is wrong with them.
+    /// The shape and the nodes of all cells where all are alike and nothing is wrong with them.
     fn cells_alike(
         &self,
         (types, offsets, connectivity): (&[f64], &[f64], &[f64]),
         first: usize,
-    ) -> Option<(Kind, Vec<u32>)> {
-        let kind = kind_of(*types.first()? as u8);
-        let (n, n_points) = (kind.corners(), self.n_points as f64);
-        let is_whole = n > 0 && connectivity.len() == n * types.len();
+    ) -> Option<(ElementShape, Vec<u32>)> {
+        let code = *types.first()? as u8;
+        let Kind::Shape(shape) = kind_of(code) else { return None };
+        let (n, n_points) = (shape.n_nodes(), self.n_points as f64);
+        let is_whole = !matches!(code, PIXEL | VOXEL) && connectivity.len() == n * types.len();
         let alike = || types.par_iter().all(|code| *code == types[0]);
         let in_step = || offsets.par_iter().enumerate().all(|(cell, &end)| end == (n * (cell + 1)) as f64);
         let inside = || connectivity.par_iter().all(|&node| node >= 0.0 && node < n_points);
         if !(is_whole && alike() && in_step() && inside()) {
             return None;
         }
-        Some((kind, connectivity.par_iter().map(|&node| (first + node as usize) as u32).collect()))
+        Some((shape, connectivity.par_iter().map(|&node| (first + node as usize) as u32).collect()))
     }
 
     /// Adds the numbers on cells to the arrays of the pieces before.
@@ -214,7 +221,7 @@ impl Piece<'_> {
 }
 
 /// Puts the pieces together.
-fn assemble(path: &Path, header: &Header, load: &Load) -> Result<MeshFile, MeshFileError> {
+fn assemble(path: &Path, header: &Header, load: &Load, wanted: Wanted) -> Result<MeshFile, MeshFileError> {
     let mut mesh = MeshFile::of(path);
     let mut cells = Cells::default();
     let mut data: Vec<CellArray> = Vec::new();
@@ -234,7 +241,7 @@ fn assemble(path: &Path, header: &Header, load: &Load) -> Result<MeshFile, MeshF
     mesh.point_arrays = on_points.map(|array| array.name.clone()).collect();
     let n_cells = cells.len();
     mesh.node_labels = (0..(mesh.coordinates.len() / 3).min(u32::MAX as usize) as u32).collect();
-    let cell_of_element = cells.finish(path, &mut mesh)?;
+    let cell_of_element = cells.finish(path, &mut mesh, wanted)?;
     for array in data {
         let (n, name) = (array.components, &array.name);
         if array.values.len() != n * n_cells {
@@ -251,18 +258,22 @@ fn assemble(path: &Path, header: &Header, load: &Load) -> Result<MeshFile, MeshF
     Ok(mesh)
 }
 
+/// VTK's quadrilaterals and hexahedra along the axes.
+const PIXEL: u8 = 8;
+const VOXEL: u8 = 11;
+
 /// VTK's cell types.
 fn kind_of(code: u8) -> Kind {
     match code {
-        5 => Kind::Triangle,
-        10 => Kind::Tetrahedron,
+        5 => Kind::TRIANGLE,
+        PIXEL | 9 => Kind::QUADRILATERAL,
+        10 => Kind::TETRAHEDRON,
+        VOXEL | 12 => Kind::HEXAHEDRON,
+        13 => Kind::WEDGE,
         0..=2 => Kind::Other("points", 0),
         3 | 4 => Kind::Other("lines", 1),
         6 => Kind::Other("triangle strips", 2),
         7 => Kind::Other("polygons", 2),
-        8 | 9 => Kind::Other("quadrilaterals", 2),
-        11 | 12 => Kind::Other("hexahedra", 3),
-        13 => Kind::Other("wedges", 3),
         14 => Kind::Other("pyramids", 3),
         21 => Kind::Other("second-order lines", 1),
         22 | 34 => Kind::Other("second-order triangles", 2),

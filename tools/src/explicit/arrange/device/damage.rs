@@ -1,7 +1,7 @@
 //! Tables of solids that are damaged in one place: every check of a block file must find its own.
 
 use pogo_formats::block::Provenance;
-use pogo_formats::dynamics::Increment;
+use pogo_formats::dynamics::{Increment, Start};
 use pogo_formats::explicit::Explicit;
 use pogo_formats::explicit::block::{DeviceTables, ExplicitContents, corner, grid};
 use pogo_formats::explicit::{Elasticity, ExplicitSettings, Lumping, Material, Section, Setup};
@@ -23,6 +23,7 @@ fn setup(mesh: &Mesh) -> Setup {
         density: 7800.0,
         elasticity: Elasticity::Isotropic { young: 2.1e11, poisson: 0.3 },
         damping_alpha: 0.0,
+        damping_beta: 0.0,
     };
     let section = |number| Section {
         name: format!("section {number}"),
@@ -41,6 +42,9 @@ fn setup(mesh: &Mesh) -> Setup {
         boundaries: vec![],
         initial_velocities: vec![],
         shots: Vec::new(),
+        copied: Default::default(),
+        interface: Default::default(),
+        impedances: Vec::new(),
         absorbing_layers: vec![],
         element_histories: vec![],
         histories: vec![],
@@ -49,6 +53,7 @@ fn setup(mesh: &Mesh) -> Setup {
             time: 1e-5,
             increment: Increment::Automatic { factor: 0.9 },
             lumping: Lumping::RowSum,
+            start: Start::SecondOrder,
         },
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use pogo_formats::dynamics::{Amplitude, AmplitudeShape, BoundaryKind, LoadKind};
+use pogo_formats::dynamics::{Amplitude, AmplitudeShape, BoundaryKind, LoadKind, Start};
 use pogo_formats::explicit::Model;
 use pogo_formats::mesh::NamedSet;
 
@@ -51,10 +51,18 @@ impl Actions {
                 BoundaryKind::Displacement => "DISPLACEMENT",
                 BoundaryKind::Velocity => "VELOCITY",
                 BoundaryKind::Acceleration => "ACCELERATION",
+                BoundaryKind::Pressure => "PRESSURE",
             };
             let (component, value) = (boundary.component + 1, real(boundary.value));
             let options = option(boundary.amplitude);
             actions.in_step.push(format!("*Boundary, type={kind}{options}\n{set}, {component}, {component}, {value}"));
+        }
+        let at_start = |index: Option<u32>| index.map_or(1.0, |index| setup.amplitudes[index as usize].at(0.0));
+        if setup.explicit.start == Start::FirstOrder && setup.loads.iter().any(|load| at_start(load.amplitude) != 0.0) {
+            findings.warn(
+                "a deck starts with second order: forces that are not 0 at t = 0 act half as much in the first step; a job \
+                 with [solver] start = \"first-order\" keeps them",
+            );
         }
         let labels = Labels::of(&model.mesh).nodes;
         for load in &setup.loads {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use pogo_formats::dynamics::{Amplitude, Boundary, BoundaryKind, LoadKind};
+use pogo_formats::dynamics::{Amplitude, Boundary, BoundaryKind, LoadKind, Start};
 use pogo_formats::explicit::{Model, Setup};
 
 use super::super::Findings;
@@ -38,6 +38,7 @@ pub fn shots(model: &Model, steps: Steps, findings: &mut Findings) -> (Vec<u64>,
 
 /// What acts on the model, by the codes of degrees of freedom.
 struct Actions<'a> {
+    start: Start,
     fixed: Vec<u64>,
     /// Prescribed displacements by the index of their amplitude: code and value.
     moved: BTreeMap<Option<u32>, Vec<(u64, f64)>>,
@@ -57,8 +58,13 @@ pub struct Signal {
 impl<'a> Actions<'a> {
     /// Finds what the file cannot hold of loads and constraints.
     fn new(setup: &'a Setup, findings: &mut Findings) -> Self {
-        let mut actions =
-            Self { fixed: Vec::new(), moved: BTreeMap::new(), forces: BTreeMap::new(), amplitudes: &setup.amplitudes };
+        let mut actions = Self {
+            start: setup.explicit.start,
+            fixed: Vec::new(),
+            moved: BTreeMap::new(),
+            forces: BTreeMap::new(),
+            amplitudes: &setup.amplitudes,
+        };
         actions.constrain(&setup.boundaries, findings);
         let moving = setup.initial_velocities.iter().filter(|initial| initial.value != 0.0);
         for initial in moving {
@@ -113,7 +119,8 @@ impl<'a> Actions<'a> {
         }
     }
 
-    /// Samples the functions of time: forces at t_k, displacements one step on, where sample k holds.
+    /// Samples the functions of time: forces at t_k, displacements one step on, where sample k holds. The first sample of a
+    /// force acts fully there, and half in a start of second order.
     fn signals(&self, steps: Steps, findings: &mut Findings) -> Vec<Signal> {
         let value = |amplitude: Option<u32>, step: u64| {
             let at = |index: u32| self.amplitudes[index as usize].at(step as f64 * steps.increment);
@@ -124,7 +131,10 @@ impl<'a> Actions<'a> {
         };
         let mut signals = Vec::new();
         for (&amplitude, places) in &self.forces {
-            let samples = (0..steps.n).map(|step| value(amplitude, step)).collect();
+            let mut samples: Vec<f64> = (0..steps.n).map(|step| value(amplitude, step)).collect();
+            if let (Start::SecondOrder, Some(first)) = (self.start, samples.first_mut()) {
+                *first *= 0.5;
+            }
             signals.push(Signal {
                 kind: 0,
                 places: places.iter().map(|(&code, &value)| (code, value)).collect(),

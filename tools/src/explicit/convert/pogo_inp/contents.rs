@@ -81,6 +81,11 @@ pub fn materials(model: &Model, findings: &mut Findings) -> Materials {
             continue;
         };
         values.push(material.density * section.mass_factor * thickness);
+        if material.damping_beta != 0.0 {
+            let name = &material.name;
+            findings
+                .refuse(format!("material `{name}` has stiffness-proportional damping, which such files cannot hold"));
+        }
         if material.damping_alpha != 0.0 {
             values.push(material.damping_alpha);
         }

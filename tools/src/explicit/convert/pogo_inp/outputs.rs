@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io;
 
-use pogo_formats::dynamics::{FieldQuantity, NodalQuantity};
+use pogo_formats::dynamics::{CopiedDisplacements, FieldQuantity, NodalQuantity};
 use pogo_formats::explicit::Model;
 use pogo_formats::write::pogo::set_names;
 
@@ -11,6 +11,16 @@ use super::super::Findings;
 use super::super::sampled::Steps;
 use super::actions::code;
 use super::{NONE, Out};
+
+/// The exchange of a model with itself.
+pub fn exchange(out: &mut Out<'_>, copied: &CopiedDisplacements) -> io::Result<()> {
+    out.integers(&[i32::from(!copied.is_empty()), 0])?;
+    for list in [&copied.from, &copied.to].into_iter().filter(|list| !list.is_empty()) {
+        out.unsigned(list.len() as u32)?;
+        list.iter().try_for_each(|&node| out.unsigned(node))?;
+    }
+    Ok(())
+}
 
 /// What is recorded.
 #[derive(Default)]

@@ -1,77 +1,80 @@
-//! `pogo-solve`: maps a block file and runs it.
+//! The command as a whole: its options, and what it does with them.
+//!
+//! [`run`] is the program: it prints, catches signals, sets up threads and gives the exit code. The executable in `bin/`
+//! calls it, and so does the command that the Python package installs.
 
 mod args;
 mod processes;
 mod progress;
 
+use std::ffi::OsString;
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use pogo_formats::system::{inputs, maps, memory, threads};
 use pogo_formats::{exit_code, timings};
-use pogo_solver::interrupt::Interrupts;
-use pogo_solver::observe::{Observer, Silent};
 
-use args::Args;
+use crate::interrupt::Interrupts;
+use crate::observe::{Observer, Silent};
+pub use args::Args;
 use progress::Report;
 
-/// So that a process without memory ends with a message.
-#[global_allocator]
-static ALLOCATOR: memory::Watched = memory::Watched;
-
-fn main() -> ExitCode {
-    let args = match Args::try_parse() {
+/// Runs the command; the first argument is its name. Gives the exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
+    let words: Vec<OsString> = arguments.into_iter().collect();
+    let args = match Args::try_parse_from(&words) {
         Ok(args) => args,
         Err(error) => return said(&error),
     };
-    match run(&args) {
-        Ok(code) => ExitCode::from(code as u8),
+    match solve(&args, &words) {
+        Ok(code) => code,
         // The reader of a pipe has seen enough.
-        Err(error) if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) => {
-            ExitCode::SUCCESS
-        }
+        Err(error) if error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe) => 0,
         Err(error) => {
             // Not the chain of causes: every message holds its own.
             let stdout = if error.is::<io::Error>() { "error: cannot write to stdout: " } else { "" };
             let _ = writeln!(io::stderr(), "{stdout}{error}");
-            ExitCode::from(exit_code::BAD_INPUT as u8)
+            exit_code::BAD_INPUT
         }
     }
 }
 
 /// Prints what clap has to say: help and version are no success where they could not be written.
-fn said(error: &clap::Error) -> ExitCode {
-    match error.print() {
+fn said(error: &clap::Error) -> i32 {
+    match error.print().and_then(|()| io::stdout().flush()) {
         Err(failed) if !error.use_stderr() && failed.kind() != io::ErrorKind::BrokenPipe => {
             let _ = writeln!(io::stderr(), "error: cannot write to stdout: {failed}");
-            ExitCode::from(exit_code::BAD_INPUT as u8)
+            exit_code::BAD_INPUT
         }
-        _ => ExitCode::from(error.exit_code() as u8),
+        _ => error.exit_code(),
     }
 }
 
-fn run(args: &Args) -> anyhow::Result<i32> {
+fn solve(args: &Args, words: &[OsString]) -> anyhow::Result<i32> {
     let mut stdout = io::stdout().lock();
     let mut command = Args::command();
     if let Some(shell) = args.completions {
         let mut text = Vec::new();
         clap_complete::generate(shell, &mut command, "pogo-solve", &mut text);
         stdout.write_all(&text)?;
+        stdout.flush()?;
         return Ok(0);
     }
     if args.man {
         clap_mangen::Man::new(command).render(&mut stdout)?;
+        stdout.flush()?;
         return Ok(0);
     }
     if args.timings {
         timings::record();
     }
+    memory::own_process();
     inputs::protect();
     maps::tell_of_cut_files().map_err(|error| anyhow::anyhow!("error: cannot catch signals: {error}"))?;
     // Before there are threads.
     memory::share_one_heap();
     let mut config = args.config();
+    config.command = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     memory::tell_of_no_memory(&config.block_file);
     let alone = threads::start(config.settings.threads).map_err(|error| anyhow::anyhow!("error: {error}"))?;
     if let Some(reason) = alone {
@@ -86,7 +89,7 @@ fn run(args: &Args) -> anyhow::Result<i32> {
     let leads = processes.as_ref().is_none_or(|ranks| ranks.leads());
     let (mut report, mut silent) = (Report::default(), Silent);
     let observer: &mut dyn Observer = if args.quiet || !leads { &mut silent } else { &mut report };
-    let outcome = pogo_solver::solve_with(processes.as_ref(), &config, &interrupts, observer);
+    let outcome = crate::solve_with(processes.as_ref(), &config, &interrupts, observer);
     if !leads {
         return Ok(outcome.map_or(exit_code::BAD_INPUT, |_| 0));
     }

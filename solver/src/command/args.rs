@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::config::Config;
 use clap::Parser;
 use clap_complete::Shell;
-use pogo_solver::config::Config;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -13,8 +13,10 @@ Examples:
   pogo-solve weld.blk --set material.weld.young=190e9 --set amplitude.burst.frequency=4e6
   pogo-solve weld.blk --study sweep.toml                    many cases, the mesh mapped once
   pogo-solve weld.blk --study sweep.toml --jobs 4           four cases at a time
+  pogo-solve weld.blk --study sweep.toml --case 3           one case, such as a job of an array
   pogo-solve weld.blk --checkpoint-interval 10m             and, if the machine went down,
   pogo-solve weld.blk --checkpoint-interval 10m --restart   go on from there
+  pogo-solve weld.blk --report                              and a page to look at: weld.out/report.html
   pogo-solve bone.blk --set load.strain=-0.02 --plot        a voxel model
   pogo-solve tissue.blk --precision f32 --plot              masses and springs, cut while they move
   pogo-solve weld.blk --pogo-files --mat                    files for the MATLAB tools of P. Huthwaite's Pogo, and traces.mat
@@ -28,7 +30,7 @@ Output folder: traces.csv and traces.npz, energy.csv, summary.json, fields where
 summary.json, residual.csv, nodes.npy and displacement.npy, fields.vti. Springs: broken.csv, too. Arrival times: arrival.npy,
 arrival.vtu, activation.csv, paths.csv, summary.json. With --field-format vtkhdf, fields.vtkhdf takes the place of fields.pvd
 and fields.vti, arrival.vtkhdf that of arrival.vtu. With --pogo-files, NAME.pogo-hist and NAME.pogo-field, too; with --mat,
-traces.mat.
+traces.mat; with --plot, pictures; with --movie, movie.png; with --report, report.html.
 
 Manual page: pogo-solve --man | man -l -
 Shell completions: pogo-solve --completions bash (elvish, fish, powershell, zsh)

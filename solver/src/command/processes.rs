@@ -23,7 +23,7 @@ pub fn join() -> anyhow::Result<Option<Arc<dyn Ranks>>> {
     if launched().is_none() && std::env::var_os("PMIX_RANK").is_none() {
         return Ok(None);
     }
-    let Some(processes) = pogo_solver::Processes::join() else {
+    let Some(processes) = crate::Processes::join() else {
         anyhow::bail!("error: the MPI library cannot be started");
     };
     Ok((processes.n_ranks() > 1).then(|| Arc::new(processes) as Arc<dyn Ranks>))

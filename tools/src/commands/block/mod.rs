@@ -3,19 +3,34 @@
 mod arguments;
 mod progress;
 
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 
-use arguments::Cli;
 use pogo_formats::system::memory;
-use pogo_tools::prepare::Progress;
-use pogo_tools::{ROOMS, cli, room};
 
-/// So that a process without memory ends with a message.
-#[global_allocator]
-static ALLOCATOR: memory::Watched = memory::Watched;
+use crate::prepare::{PrepareError, Progress, Report};
+use crate::{ROOMS, cli, room};
+pub use arguments::{Cli, PhysicsOptions};
 
-fn main() {
-    cli::run(|cli: Cli| prepare(&cli));
+/// Runs the command; the first argument is its name. Gives the exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
+    cli::run(arguments, |cli: Cli| prepare(&cli))
+}
+
+impl Cli {
+    /// Makes the block file, or with `--check` reports. Prints nothing.
+    ///
+    /// # Errors
+    /// See [`PrepareError`].
+    pub fn prepare(&self, progress: &dyn Progress) -> Result<Report, PrepareError> {
+        let (request, options) = (self.request(), &self.physics.0);
+        let physics = room::choose(&ROOMS, &request.input, &request.jobs)?;
+        room::check_options(&ROOMS, physics, &request.input, options)?;
+        match self.check {
+            true => physics.check(&request, options, progress),
+            false => physics.prepare(&request, options, progress),
+        }
+    }
 }
 
 /// True unless the input has problems, which have then been printed.
@@ -27,18 +42,13 @@ fn prepare(cli: &Cli) -> anyhow::Result<bool> {
         (false, true) => Box::new(progress::Bar::new()),
         (false, false) => Box::new(progress::Lines::new()),
     };
-    let (request, options) = (cli.request(), &cli.physics.0);
+    let request = cli.request();
     cli::clean_up_beside(&request.output)?;
     memory::tell_of_no_memory(&request.input);
     if let Some(bytes) = cli.memory {
         memory::hold(bytes);
     }
-    let physics = room::choose(&ROOMS, &request.input, &request.jobs)?;
-    room::check_options(&ROOMS, physics, &request.input, options)?;
-    let report = match cli.check {
-        true => physics.check(&request, options, &*reporter),
-        false => physics.prepare(&request, options, &*reporter),
-    }?;
+    let report = cli.prepare(&*reporter)?;
     drop(reporter);
     // A warning is a likely mistake: whoever wants no progress and no figures still has to know of it.
     let notes = report.remarks.notes.iter().filter(|_| !cli.quiet);

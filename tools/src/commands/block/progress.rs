@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use pogo_formats::system::threads;
-use pogo_tools::prepare::Progress;
+
+use crate::prepare::Progress;
 
 /// How often a bar draws its time.
 const TICK: Duration = Duration::from_millis(200);
@@ -46,6 +47,10 @@ impl Progress for Bar {
 
     fn fraction(&self, done: f64) {
         self.bar.set_position((1000.0 * done) as u64);
+    }
+
+    fn note(&self, text: &str) {
+        self.bar.println(text);
     }
 }
 
@@ -87,5 +92,9 @@ impl Progress for Lines {
             state.1 = Instant::now();
             self.line(&format!("{} {:.0} %", state.0, 100.0 * done));
         }
+    }
+
+    fn note(&self, text: &str) {
+        self.line(text);
     }
 }

@@ -3,9 +3,9 @@
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
+use crate::observe::{Observer, Outlook, with_prefix};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use pogo_formats::words::counted;
-use pogo_solver::observe::{Observer, Outlook, with_prefix};
 
 /// Between two lines in a log.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
@@ -42,8 +42,9 @@ impl Observer for Report {
             counted(o.n_threads, "thread")
         ));
         let worst = if o.worst_element.is_empty() { String::new() } else { format!(" (element {})", o.worst_element) };
+        let at_least = if o.is_bound { "at least " } else { "" };
         self.line(&format!(
-            "{} of {:.4e} s; stable up to {:.4e} s{worst}",
+            "{} of {:.4e} s; stable up to {at_least}{:.4e} s{worst}",
             counted(o.n_steps as usize, "step"),
             o.increment,
             o.stable_increment

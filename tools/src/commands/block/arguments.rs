@@ -5,18 +5,20 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Parser};
 use pogo_formats::VERSION;
 use pogo_formats::system::memory;
-use pogo_tools::prepare::Request;
-use pogo_tools::{ROOMS, cli, room};
+
+use crate::prepare::Request;
+use crate::{ROOMS, cli, room};
 
 /// Makes a block file, which pogo-solve runs, of a deck, a voxel stack or a mesh.
 ///
 /// A deck: reads it, applies the jobs, cuts the mesh into blocks and arranges them in memory. A stack: reads it as its job says
-/// and numbers the voxels in Morton order. A mesh: reads it for arrival times. The file appears whole or not at all: an
+/// and numbers the voxels in Morton order. A mesh: reads it for arrival times, or as a deck without anything else. The file appears whole or not at all: an
 /// interrupted run leaves what was there before.
 #[derive(Parser)]
 #[command(name = "pogo-block", version = VERSION, after_help = "Examples:
   pogo-block weld.inp                        -> weld.blk
   pogo-block mesh.inp --job job.toml         a bare mesh; the job adds material, source and time
+  pogo-block plate.msh --job job.toml        the same of a Gmsh or VTK mesh (.msh, .vtu, .vtk)
   pogo-block model.pogo-inp                  a model of P. Huthwaite's Pogo -> model.blk
   pogo-block mesh.inp --job job.toml --job finer.toml   the second job changes the first
   pogo-block crash.inp --ignore CONTACT --ignore PLASTIC
@@ -31,7 +33,8 @@ use pogo_tools::{ROOMS, cli, room};
   pogo-block heart.inp --job activation.toml the same of a deck, where the job says physics = \"eikonal\"
 
 The top-level key `physics` of a job chooses the physics. Without it a deck is for explicit dynamics, a stack for statics, and
-a .vtu, .vtk, .msh or openCARP mesh for arrival times.
+a .vtu, .vtk, .msh or openCARP mesh for arrival times, or for explicit dynamics where the job has materials, sections, sources
+or monitors.
 All keys of a job are in examples/job-reference.toml, and in voxel-, spring- and eikonal-job-reference.toml.
 Manual page: pogo-block --man | man -l -
 Shell completions: pogo-block --completions bash (elvish, fish, powershell, zsh)
@@ -50,6 +53,7 @@ pub struct Cli {
     /// model itself instead, as an input of P. Huthwaite's Pogo or as a deck.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[allow(missing_docs)] // a description would stand in the command line's help
     #[command(flatten)]
     pub physics: PhysicsOptions,
     /// Report what is in the input and what is wrong with it; write nothing.
@@ -58,6 +62,7 @@ pub struct Cli {
     /// Print the summary as one JSON object on stdout.
     #[arg(long)]
     pub json: bool,
+    #[allow(missing_docs)]
     #[command(flatten)]
     pub timing: cli::TimingOption,
     /// Print nothing but errors and warnings.

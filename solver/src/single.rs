@@ -1,0 +1,47 @@
+//! Numbers that single precision cannot hold: they are refused before the first step, not found as NaN behind it.
+
+use pogo_kernels::dynamics::{Constraint, NodalForce};
+
+use crate::call::Call;
+use crate::error::SolveError;
+
+/// Refuses numbers of a run in single precision.
+pub(crate) struct Held<'a, 'b>(pub &'a Call<'b>);
+
+impl Held<'_, '_> {
+    /// Refuses a number that becomes infinite.
+    pub fn check(&self, value: f64, what: impl FnOnce() -> String) -> Result<(), SolveError> {
+        if (value as f32).is_finite() { Ok(()) } else { Err(self.refusal(value, &what())) }
+    }
+
+    /// Refuses a number that becomes infinite, or 0.
+    pub fn check_positive(&self, value: f64, what: impl FnOnce() -> String) -> Result<(), SolveError> {
+        if (value as f32).is_normal() { Ok(()) } else { Err(self.refusal(value, &what())) }
+    }
+
+    fn refusal(&self, value: f64, what: &str) -> SolveError {
+        self.0.refuse(format!(
+            "{what} is {value:e}, which single precision cannot hold: check its units, or use --precision f64"
+        ))
+    }
+}
+
+/// Refuses forces and prescribed movements that single precision cannot hold. `inertia` is Δt² / m of a node, s²/kg.
+pub(crate) fn check_actions(
+    held: &Held<'_, '_>,
+    (forces, constraints): (&[NodalForce], &[Constraint]),
+    dimension: usize,
+    inertia: impl Fn(usize) -> f64,
+    name: impl Fn(usize) -> String,
+) -> Result<(), SolveError> {
+    for force in forces {
+        let node = force.dof as usize / dimension;
+        held.check(force.value, || format!("a force at {}", name(node)))?;
+        held.check(force.value * inertia(node), || format!("the increment of a force at {}", name(node)))?;
+    }
+    for constraint in constraints {
+        let node = constraint.dof as usize / dimension;
+        held.check(constraint.value, || format!("a prescribed movement of {}", name(node)))?;
+    }
+    Ok(())
+}
