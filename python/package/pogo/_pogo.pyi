@@ -1,0 +1,30 @@
+"""The commands as functions: each takes the words of a command line. See `pogo` for what to call."""
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+
+import numpy as np
+from numpy.typing import NDArray
+
+VERSION: str
+
+class Error(Exception):
+    """Why Pogo cannot do what was asked, in the words that its commands print."""
+
+    exit_code: int
+
+_Tell = Callable[[str, float, str], object]
+_Path = str | PathLike[str]
+
+def run_command(name: str, arguments: Sequence[_Path]) -> int: ...
+def block(arguments: Sequence[_Path], tell: _Tell | None = ...) -> tuple[bool, str, list[str], list[str]]: ...
+def info(arguments: Sequence[_Path]) -> str: ...
+def generate(arguments: Sequence[_Path]) -> str: ...
+def solve(arguments: Sequence[_Path], tell: _Tell | None = ...) -> tuple[int, str, list[str], BaseException | None]: ...
+def write_deck(
+    path: _Path,
+    points: NDArray[np.float64],
+    groups: Sequence[tuple[str, NDArray[np.int64]]],
+    node_sets: Sequence[tuple[str, NDArray[np.int64]]],
+    element_sets: Sequence[tuple[str, NDArray[np.int64]]],
+) -> None: ...
