@@ -9,9 +9,15 @@ results=${1:-$root/examples/build/weld}
 mkdir -p "$results"
 "$bin/pogo-block" "$root/examples/weld/weld.inp" --job "$root/examples/weld/weld.toml" -o "$results/weld.blk"
 "$bin/pogo-info" "$results/weld.blk" --picture "$results/blocks.png"
-"$bin/pogo-solve" "$results/weld.blk" --plot -o "$results/weld.out"
+"$bin/pogo-solve" "$results/weld.blk" --plot --report -o "$results/weld.out"
 
 echo
 echo "Results in $results:"
 cd "$results"
-ls blocks.png weld.out/*.csv weld.out/*.npz weld.out/*.json weld.out/*.svg weld.out/*.png weld.out/*.pvd 2>/dev/null || true
+ls blocks.png weld.out/report.html weld.out/*.csv weld.out/*.npz weld.out/*.json weld.out/*.svg weld.out/*.png weld.out/*.pvd 2>/dev/null || true
+
+# The commands are now there; in this shell they are found with:
+case ":$PATH:" in
+    *":$bin:"*) ;;
+    *) echo && echo "To have pogo-block, pogo-info, pogo-solve and pogo-gen in this shell: export PATH=\"$bin:\$PATH\"" ;;
+esac

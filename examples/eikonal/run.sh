@@ -18,7 +18,7 @@ cd "$out"
 "$bin/pogo-gen" ventricle --rings "$rings" --layers "$layers" -o ventricle.vtu
 "$bin/pogo-block" ventricle.vtu --job "$here/activation.toml" --domains 74 -o ventricle.blk
 "$bin/pogo-info" ventricle.blk --picture domains.png --quiet
-"$bin/pogo-solve" ventricle.blk --plot -o activation
+"$bin/pogo-solve" ventricle.blk --plot --report -o activation
 "$bin/pogo-solve" ventricle.blk --set velocity.scar.speed=0.4 --plot --no-fields -o healed --quiet
 
 # Sites on a ring round the axis, one case each; only the three probes are kept.

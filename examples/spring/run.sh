@@ -17,7 +17,7 @@ END
 
 "$bin/pogo-block" tissue.raw --job "$here/tissue.toml" -o tissue.blk
 "$bin/pogo-info" tissue.blk
-"$bin/pogo-solve" tissue.blk --plot -o tissue.out
+"$bin/pogo-solve" tissue.blk --plot --movie --report -o tissue.out
 "$bin/pogo-solve" tissue.blk --study "$here/sweep.toml" --no-fields -o study.out
 
-echo "results in $build/tissue.out: fields.pvd (ParaView), snapshot-*.png, traces.csv, broken.csv, energy.csv, summary.json"
+echo "results in $build/tissue.out: report.html (a browser), fields.pvd (ParaView), snapshot-*.png, movie.png, traces.csv, broken.csv, energy.csv, summary.json"

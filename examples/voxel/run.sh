@@ -11,10 +11,10 @@ cd "$build"
 
 "$bin/pogo-gen" perlin --size "${1:-64}" --texture plates --cell 12 --fraction 0.3 -o sample.npy
 "$bin/pogo-block" sample.npy --job "$here/compression.toml" -o sample.blk
-"$bin/pogo-solve" sample.blk --plot -o sample.out
+"$bin/pogo-solve" sample.blk --plot --report -o sample.out
 "$bin/pogo-info" sample.blk --parameters
 
 # A stiffer bone; the first result is a good start.
 "$bin/pogo-solve" sample.blk --set material.BONE.young=12e3 --start sample.out -o stiffer.out
 
-echo "results in $build/sample.out: summary.json, fields.vti (ParaView), slice.png, displacement.npy"
+echo "results in $build/sample.out: report.html (a browser), summary.json, fields.vti (ParaView), slice.png, displacement.npy"
