@@ -479,12 +479,17 @@ fn a_scar_is_gone_round_and_what_it_encloses_is_never_reached() {
     assert_eq!(healed.summary()["unreached"], 0);
     assert!((volume(&healed) - 1.0).abs() < 1e-9);
 
+    let fast = ["model.blk", "--device", "cpu", "--precision", "f32", "--set", "velocity.tissue.speed=1e20"];
+    let said = failure(command("pogo-solve").current_dir(&folder).args(fast));
+    assert!(said.contains("of velocity \"tissue\" is ") && said.contains("single precision cannot hold"), "{said}");
+
     // A study: speeds and sites on the same block file.
     let study = "[sweep]\n\"velocity.tissue.speed\" = [1, 2]\n\"start.site.x\" = [0.0, 1.0]\n";
     std::fs::write(folder.path().join("study.toml"), study).unwrap();
     let studied = Run::solve(folder.path(), "study", &["--study", folder.path().join("study.toml").to_str().unwrap()]);
     let index = studied.text("study.csv");
     assert_eq!(index.lines().filter(|line| line.contains(",completed,")).count(), 4, "{index}");
+    assert!(index.lines().next().unwrap().ends_with(",latest.time,latest.node,unreached"), "{index}");
     let fast = npy(&studied.folder.join("x-0_speed-2/arrival.npy")).values;
     let finite = fast.iter().zip(&arrival).filter(|(_, time)| time.is_finite());
     finite.for_each(|(fast, time)| assert!((2.0 * fast - time).abs() < 1e-12));
@@ -622,7 +627,7 @@ fn mistakes_are_named_with_their_place() {
     std::fs::write(&wrong, "node\n77\n").unwrap();
     assert!(solve(&["--starts", wrong.to_str().unwrap()]).contains("s.csv:2: error: there is no node 77"));
     std::fs::write(&wrong, "node\n1\n").unwrap();
-    for idle in [&["--set", "start.START1.time=2"][..], &["--plot"]] {
+    for idle in [&["--set", "start.START1.time=2"][..], &["--plot"], &["--movie"], &["--report"]] {
         let error = solve(&[&["--starts", wrong.to_str().unwrap()][..], idle].concat());
         assert!(error.contains(&format!("{} does nothing with --starts", idle[idle.len() - 1])), "{error}");
     }

@@ -8,6 +8,7 @@
 #   tests/gpu.sh spring-commands  masses and springs on the device against the CPU, through the commands
 #   tests/gpu.sh eikonal-commands  arrival times on the device against the CPU, through the commands
 #   tests/gpu.sh test           all five
+#   tests/gpu.sh sanitize       small runs of all kernels under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
 #   tests/gpu.sh bench [NODES]  node-steps a second beside the copy bandwidth, cuSPARSE, the Eikonal solver, and the paper's weld whole
 #   tests/gpu.sh springs [SIZES] masses and springs in all ways: boxes of a side, and the paper's heart ("32,heart,128,256")
 #   tests/gpu.sh gear           the paper's gear, 500,000 steps, on the device and on the CPU
@@ -51,7 +52,7 @@ commands() {
     # The example, and a box of every kind with all that its deck asks for.
     "$bin/pogo-block" examples/weld/weld.inp --job examples/weld/weld.toml -o "$work/weld.blk" --quiet
     local models=(weld) kind
-    for kind in cpe3 cpe4 cpe4r c3d4 c3d6 c3d8 c3d8r; do
+    for kind in cpe3 cpe4 cpe4r c3d4 c3d6 c3d6f c3d8 c3d8r; do
         "$bin/pogo-gen" box --elements $kind --nodes 20000 -o "$work/$kind.inp" --quiet
         "$bin/pogo-block" "$work/$kind.inp" -o "$work/$kind.blk" --quiet
         models+=("$kind")
@@ -173,6 +174,68 @@ eikonal_commands() {
     done
 }
 
+# Lines of the form NAME BLOCK OPTIONS... of small runs that start every kernel.
+sanitized_runs() {
+    local kind precision addressing way
+    for kind in cpe3 cpe4 cpe4r c3d4 c3d6 c3d8 c3d8r; do
+        "$bin/pogo-gen" box --elements $kind --nodes 400 -o "$work/$kind.inp" --quiet
+        "$bin/pogo-block" "$work/$kind.inp" -o "$work/$kind.blk" --block-nodes 128 --quiet
+        for precision in f32 f64; do
+            echo "$kind-$precision $kind.blk --device cuda --time 1e-6 --precision $precision"
+            # Parts on one device: meshes without grids, and the exchange.
+            echo "$kind-$precision-parts $kind.blk --device cuda:0,0 --time 1e-6 --precision $precision"
+        done
+    done
+    "$bin/pogo-gen" perlin --size 20 -o "$work/tiny.nrrd" --quiet
+    "$bin/pogo-block" "$work/tiny.nrrd" --job examples/voxel/compression.toml -o "$work/tiny.blk" --quiet
+    echo "voxels tiny.blk --device cuda"
+    echo "voxels-fine tiny.blk --device cuda --tolerance 1e-10"
+    "$bin/pogo-gen" box 8 -o "$work/lattice.npy" --quiet
+    "$bin/pogo-block" "$work/lattice.npy" --job "$work/lattice.toml" -o "$work/lattice.blk" --quiet
+    for precision in f32 f64; do
+        for addressing in auto implicit explicit explicit-global; do
+            echo "springs-$precision-$addressing lattice.blk --device cuda --time 5e-3 --precision $precision --addressing $addressing"
+        done
+    done
+    "$bin/pogo-gen" ventricle --rings 8 --layers 3 -o "$work/chamber.vtu" --quiet
+    "$bin/pogo-block" "$work/chamber.vtu" --job examples/eikonal/activation.toml -o "$work/chamber.blk" --domains 6 --quiet
+    { echo case,x,y,z; seq 0 9 | awk '{printf "%d,%g,%g,%g\n", $1, 20 * cos($1), 20 * sin($1), -2 * $1}'; } >"$work/places.csv"
+    for precision in f32 f64; do
+        for way in automatic first second; do
+            echo "arrival-$precision-$way chamber.blk --device cuda --precision $precision --set solver.decomposition=$way"
+        done
+        echo "arrival-$precision-table chamber.blk --device cuda --precision $precision --starts places.csv"
+    done
+}
+
+# Runs a command under a tool; leaves the log and a line that says how it ended.
+sanitized() { # TOOL NAME BLOCK OPTIONS...
+    local log=$work/sanitizer/$1-$2.log code=0
+    (cd "$work" && timeout 400 "$sanitizer" --tool "$1" --error-exitcode 99 "$bin/pogo-solve" "$3" "${@:4}" -o "sanitizer/$1-$2.out" \
+        --no-fields --quiet) >"$log" 2>&1 || code=$?
+    # Races that kernels/src/device/README.md explains.
+    if [ "$1" = racecheck ] && [ $code = 99 ] &&
+        ! grep -oE 'access at [a-z_0-9]+' "$log" | grep -qvE 'at (solids|colours|fans|second)_'; then
+        code=0
+    fi
+    printf '%-9s %-28s exit %3d  %s\n' "$1" "$2" "$code" "$(grep -E 'SUMMARY' "$log" | tail -1)" >>"$work/sanitizer/table"
+}
+
+sanitize() { # TOOLS...
+    mkdir -p "$work"
+    sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer)
+    sanitized_runs >"$work/sanitized"
+    rm -rf "$work/sanitizer"
+    mkdir "$work/sanitizer"
+    export bin work sanitizer
+    export -f sanitized
+    for tool in ${1:-memcheck racecheck initcheck synccheck}; do sed "s/^/$tool /" "$work/sanitized"; done |
+        xargs -P "${JOBS:-8}" -L 1 bash -c 'sanitized "$@"' _
+    sort "$work/sanitizer/table" | grep -v 'exit   0' || true
+    echo "$(grep -c 'exit   0' "$work/sanitizer/table") of $(wc -l <"$work/sanitizer/table") runs under compute-sanitizer end without a finding to look into"
+    ! grep -qv 'exit   0' "$work/sanitizer/table"
+}
+
 bench() {
     mkdir -p "$work"
     local nodes=${1:-10000000}
@@ -262,6 +325,7 @@ commands) commands ;;
 voxels) voxels ;;
 spring-commands) spring_commands ;;
 eikonal-commands) eikonal_commands ;;
+sanitize) sanitize "${2:-}" ;;
 test) kernels; commands; voxels; spring_commands; eikonal_commands ;;
 bench) bench "${@:2}" ;;
 springs) springs "${@:2}" ;;
@@ -269,5 +333,5 @@ gear) gear ;;
 ptx) ptx "$2" ;;
 compilers) compilers "$2" ;;
 all) kernels; commands; voxels; spring_commands; eikonal_commands; bench ;;
-*) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2 ;;
+*) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

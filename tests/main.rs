@@ -3,9 +3,17 @@
 
 mod beam;
 mod bone;
+mod book;
+mod cracks;
+mod damping;
 mod eikonal;
+mod fluids;
+mod grains;
 mod guided_waves;
+mod impedance;
 mod independent;
+mod memory;
+mod meshes;
 mod plane_waves;
 mod pogo_files;
 mod pogo_results;
@@ -14,5 +22,6 @@ mod references;
 mod spring;
 mod summaries;
 mod system;
+mod transducers;
 mod voxels;
 mod vtkhdf;

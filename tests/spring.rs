@@ -236,6 +236,9 @@ fn tissue() -> Model {
 #[test]
 fn both_addressings_have_the_same_bits() {
     let model = tissue();
+    let shown = succeed(command("pogo-info").current_dir(model.folder.path()).arg("a.blk"));
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("cut by a blade with 2 stations from 0.5 to 2 s"), "{shown}");
     let summary = model.solve("implicit", &["--addressing", "implicit"]);
     assert_eq!(summary["addressing"], "implicit");
     let gone = number(&summary, "broken") + number(&summary, "cut") + number(&summary, "erased");
@@ -476,8 +479,14 @@ at = [3, 0, 0]
         "-o",
         "study",
     ]));
+    let stiff = ["a.blk", "--device", "cpu", "--precision", "f32", "--set", "source.PULL.magnitude=1e40"];
+    let output = command("pogo-solve").current_dir(model.folder.path()).args(stiff).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("single precision cannot hold"), "{said}");
     let index = std::fs::read_to_string(model.path("study/study.csv")).unwrap();
     assert_eq!(index.matches(",completed,").count(), 5, "{index}");
+    let heads = index.lines().next().unwrap();
+    assert!(heads.contains(",broken,cut,springs_left,") && heads.contains(",peak(END.4.U1)"), "{heads}");
     let end = |case: &str| *model.table(&format!("study/{case}"), "traces.csv").column("END.4.U1").last().unwrap();
     let (soft, stiff) = (end("magnitude-0.01_stiffness-4"), end("magnitude-0.01_stiffness-8"));
     let twice = end("magnitude-0.02_stiffness-4");

@@ -3,6 +3,7 @@
 mod files;
 mod folders;
 mod memory;
+mod reports;
 mod threads;
 
 use std::path::Path;

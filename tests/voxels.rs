@@ -96,6 +96,19 @@ fn studies_reach_every_setting_and_say_which_case_is_run() {
     for case in ["case precision-auto_threads-1 (1 of 2)\n", "case precision-f32_threads-1 (2 of 2)\n"] {
         assert!(said.contains(case), "{said}");
     }
+    let table = std::fs::read_to_string(folder.path().join("study/study.csv")).expect("a table");
+    let heads = table.lines().next().expect("a head");
+    let expected =
+        "solver.precision,solver.threads,cases[0].apparent.value,cases[0].failure.load[0],cases[0].failure.load[1],";
+    assert!(heads.contains(expected), "{heads}");
+    let at = heads.split(',').position(|head| head == "cases[0].apparent.value").expect("a column");
+    let summary = std::fs::read(folder.path().join("study/precision-f32_threads-1/summary.json")).expect("a summary");
+    let summary: serde_json::Value = serde_json::from_slice(&summary).expect("JSON");
+    let cell = table.lines().nth(2).and_then(|row| row.split(',').nth(at)).expect("a cell");
+    assert_eq!(cell.parse().ok(), summary["cases"][0]["apparent"]["value"].as_f64());
+    // Finished cases are known without a checkpoint, so --restart has nothing else to do.
+    let output = solve(&["--study", "study.toml", "-o", "study", "--restart"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("2 cases are finished already"), "{output:?}");
     for (option, expected) in [
         ("--checkpoint-interval=10m", "runs over time"),
         ("--restart", "go on with --start"),

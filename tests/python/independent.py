@@ -19,8 +19,8 @@ from write_deck import write
 
 HOURGLASS = 0.05
 KINDS_2D = ["CPE3", "CPS3", "CPE4", "CPS4", "CPE4R", "CPS4R"]
-KINDS_3D = ["C3D4", "C3D6", "C3D8", "C3D8R"]
-N_NODES = dict(zip(KINDS_2D + KINDS_3D, [3, 3, 4, 4, 4, 4, 4, 6, 8, 8]))
+KINDS_3D = ["C3D4", "C3D6", "C3D6F", "C3D8", "C3D8R"]
+N_NODES = dict(zip(KINDS_2D + KINDS_3D, [3, 3, 4, 4, 4, 4, 4, 6, 6, 8, 8]))
 # Corners of the faces S1, S2, …
 FACES = {3: ["12", "23", "31"], 4: ["12", "23", "34", "41"], 6: ["123", "465", "1452", "2563", "3641"],
          8: ["1234", "5876", "1562", "2673", "3784", "4851"], "C3D4": ["123", "142", "243", "341"]}
@@ -42,8 +42,9 @@ def reference(kind):
     if n == 6:
         corners = [(a, b, c) for c in (-1, 1) for a, b in ((0, 0), (1, 0), (0, 1))]
         powers = [(i, j, k) for k in (0, 1) for i, j in ((0, 0), (1, 0), (0, 1))]
-        return corners, powers, [((a, b, c), 1 / 6) for c in g for a, b in
-                                 ((1 / 6, 1 / 6), (2 / 3, 1 / 6), (1 / 6, 2 / 3))]
+        # C3D6 has one point in the triangle; its masses, and all of C3D6F, have three.
+        places = ((1 / 3, 1 / 3),) if kind == "C3D6" else ((1 / 6, 1 / 6), (2 / 3, 1 / 6), (1 / 6, 2 / 3))
+        return corners, powers, [((a, b, c), .5 / len(places)) for c in g for a, b in places]
     corners = [(a, b, c) for c in (-1, 1) for a, b in square]
     return corners, list(itertools.product((0, 1), repeat=3)), [(p, 1.) for p in itertools.product(g, g, g)]
 
@@ -113,6 +114,7 @@ def stiffness(kind, x, d, hourglass):
 
 def lump(kind, x, how):
     """∫ of unit density, shared by the nodes."""
+    kind = "C3D6F" if kind == "C3D6" else kind
     row_sums = sum(dv * n for n, _, dv in points(kind, x))
     if how == "row-sum":
         return row_sums
@@ -333,7 +335,7 @@ def random_case(kinds, seed, law=None, whole=False):
     corners = np.array(reference("C3D8" if dim == 3 else "CPE4")[0]) > 0
     cells = np.array([[at[tuple(i + c)] for c in corners] for i in grid if (i < n).all()])
     split = {"CPE3": [[0, 1, 2], [0, 2, 3]], "CPS3": [[0, 1, 3], [1, 2, 3]],
-             "C3D6": [[0, 1, 2, 4, 5, 6], [0, 2, 3, 4, 6, 7]],
+             **{kind: [[0, 1, 2, 4, 5, 6], [0, 2, 3, 4, 6, 7]] for kind in ("C3D6", "C3D6F")},
              "C3D4": [[0, 1, 2, 6], [0, 2, 3, 6], [0, 3, 7, 6], [0, 7, 4, 6], [0, 4, 5, 6], [0, 5, 1, 6]]}
     case = dict(x=np.array(grid) + rng.uniform(-.2, .2, (len(grid), dim)), groups=[], materials={}, sections={},
                 layers=[], instance=None, labels=3 * rng.permutation(len(grid)) + 5, dt=.04, steps=120,

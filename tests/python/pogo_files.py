@@ -5,7 +5,7 @@
 
 The files are read here by a reader of their own. Elements come from independent.py. The recurrence is that of the solver that
 BristolFE has for itself: u_k = (M + dt/2 C)^-1 (dt^2 (f_k - K u_(k-1)) + 2 M u_(k-1) - (M - dt/2 C) u_(k-2)), and sample k of a
-trace is u_k.
+trace is u_k. Of a model that sends to itself, rows of u_k are then copied.
 """
 
 import struct
@@ -127,6 +127,19 @@ def read(path):
     else:
         n, m["every"], m["first"] = *f.ints(2), f.ints() if f.minor >= 4 else 0
         m["sets"] = [("main", False, listed(False, f.codes(n)))]
+    m["copied"] = np.zeros((2, 0), int)
+    if f.minor >= 15:
+        f.section("mpi")
+        (divisions, _), lists = f.ints(2), []
+        assert divisions < 2
+        for _ in range(2 * divisions):
+            lists.append(f.array("<u4", f.ints()).astype(int))
+        if lists:
+            # A copy of a copy is one of the first node.
+            source = dict(zip(lists[1], lists[0]))
+            while any(node in source for node in lists[0]):
+                lists[0] = np.array([source.get(node, node) for node in lists[0]])
+            m["copied"] = np.array(lists)
     return m
 
 
@@ -167,6 +180,9 @@ def solve(m, shot):
         after[m["fixed"]] = 0
         for dof, value in driven.items():
             after[dof] = value
+        after = after.reshape(-1, dim)
+        after[m["copied"][1]] = after[m["copied"][0]]
+        after = after.ravel()
         u, before = after, u
         if n >= m["first"] and (n - m["first"]) % m["every"] == 0:
             samples.append([np.sum(u[dofs] * weights) for dofs, weights in traces])

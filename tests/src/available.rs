@@ -3,6 +3,7 @@
 //! | needed | where it is looked for |
 //! |---|---|
 //! | shared inputs and references | the folder `$POGO_SHARED`, else `../shared` beside the project |
+//! | a browser | the program `$POGO_BROWSER`, else `chromium`, `chromium-browser` or `google-chrome` |
 //! | Python with the modules named | the interpreter `$POGO_PYTHON`, else `python3` |
 //!
 //! A test without what it needs returns early, which the test harness reports as `ok`. So each one calls [`skip`]: when
@@ -52,6 +53,21 @@ pub fn shared(what: &str) -> Option<PathBuf> {
         return None;
     }
     Some(path)
+}
+
+/// Chromium, or Chrome. Where there is none, the calling test is counted as skipped.
+pub fn browser() -> Option<PathBuf> {
+    let given = std::env::var_os("POGO_BROWSER").map(PathBuf::from);
+    let folders =
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect::<Vec<_>>()).unwrap_or_default();
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let found = given.or_else(|| {
+        names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name))).find(|path| path.is_file())
+    });
+    if found.is_none() {
+        skip("there is no Chromium (Debian: chromium; POGO_BROWSER names another one)");
+    }
+    found
 }
 
 /// A Python interpreter that has these modules. Where there is none, the calling test is counted as skipped.

@@ -7,7 +7,7 @@ mod available;
 pub mod pogo;
 mod refused;
 
-pub use available::{python, shared, skip, workspace};
+pub use available::{browser, python, shared, skip, workspace};
 pub use refused::{without_privileges, without_threads};
 
 use std::fmt::Write as _;
