@@ -19,6 +19,7 @@ mod pogo_files;
 mod pogo_results;
 mod real_decks;
 mod references;
+mod split_elements;
 mod spring;
 mod summaries;
 mod system;

@@ -173,7 +173,7 @@ fn damaged_meshes_are_read_or_refused() {
     let folder = folder();
     replay(&corpus("mesh"), 60, |bytes| {
         let path = mesh_input::put(folder.path(), bytes).unwrap();
-        if let Err(error) = pogo_formats::read::mesh::read(&path, &[]) {
+        if let Err(error) = pogo_formats::read::mesh::read(&path, &Default::default()) {
             assert!(!error.to_string().is_empty());
         }
     });

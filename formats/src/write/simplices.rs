@@ -186,7 +186,7 @@ mod tests {
             DataArray { name: "pair", components: 2, values: Values::I64(&[1, -1, 2, -2]) },
         ];
         crate::write::vtu::write(&path, &grid(&path, &mesh, &nodal, &elemental).unwrap()).unwrap();
-        let read = crate::read::mesh::read(&path, &[]).unwrap();
+        let read = crate::read::mesh::read(&path, &Default::default()).unwrap();
         assert_eq!(read.point(0), [1.0, 1.0, 1.0]);
         assert_eq!(read.elements, [3, 2, 1, 0, 4, 3, 2, 1]);
         assert_eq!(read.arrays[0].values, [1.5, 0.5]);

@@ -126,7 +126,7 @@ fn all_reasons_are_said_in_one_round_and_what_they_propose_leads_to_a_model() {
     let mut options = ReadOptions { require_step: true, ..ReadOptions::default() };
     let error = reasons(&text, &options);
     for expected in [
-        "CPE8 (1 element, line 18); mesh again with linear elements: CPE4 or CPS4 for 8 nodes; --ignore CPE8 leaves these out",
+        "CPE8 (1 element, line 18); mesh again with linear elements, or split these into linear ones with --split-second-order; --ignore CPE8 leaves these out",
         "this deck asks for *STATIC: only *DYNAMIC, EXPLICIT is computed; a job with `[solver]` and `time` (--job FILE)",
         "--ignore LATER-STEPS leaves out all but the first",
         "material `STEEL` has no density (*DENSITY); in a job it is a [[material]]",

@@ -4,6 +4,7 @@ mod advice;
 mod cut;
 mod mesh;
 mod mistakes;
+mod second_order;
 mod setup;
 
 use std::path::Path;

@@ -65,7 +65,11 @@ fn types_of_programs_that_know_meshes_alone_are_named_with_what_to_write() {
         ("R3D3", "1, 2, 3", "R3D3 (CPE3 or CPS3 in its place)"),
         ("CAX4P", "1, 2, 3, 4", "CAX4P (CPE4 or CPS4 in its place)"),
         ("C3D8RH", "1, 2, 3, 4, 5, 6, 7, 8", "C3D8RH (C3D8 or C3D8R in its place)"),
-        ("CPE8", "1, 2, 3, 4, 5, 6, 7, 8", "computed; mesh again with linear elements: CPE4 or CPS4 for 8 nodes"),
+        (
+            "CPE8",
+            "1, 2, 3, 4, 5, 6, 7, 8",
+            "computed; mesh again with linear elements, or split these into linear ones with --split-second-order",
+        ),
     ] {
         let nodes_of_mesh = CUBE.split_once("*ELEMENT").unwrap().0;
         let text = format!("{nodes_of_mesh}*ELEMENT, TYPE={name}\n1, {nodes}\n");

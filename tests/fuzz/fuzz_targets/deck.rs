@@ -10,7 +10,12 @@ fuzz_target!(|bytes: &[u8]| {
     let springs = ReadOptions { lines: true, ..ReadOptions::default() };
     let _ = read_bytes(Path::new("fuzz.inp"), bytes, &springs);
     for job in [false, true] {
-        let options = ReadOptions { job_sets_time: job, require_step: !job, ..ReadOptions::default() };
+        let options = ReadOptions {
+            job_sets_time: job,
+            require_step: !job,
+            split_second_order: job,
+            ..ReadOptions::default()
+        };
         if let Ok(mut deck) = read_bytes(Path::new("fuzz.inp"), bytes, &options) {
             if job && !deck.sections.is_empty() {
                 deck.assign_section(None, 0);

@@ -20,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     let Ok(path) = mesh_input::put(&folder, bytes) else { return };
-    if let Ok(mut mesh) = mesh::read(&path, &[]) {
+    if let Ok(mut mesh) = mesh::read(&path, &Default::default()) {
         for &node in &mesh.elements {
             black_box(mesh.point(node));
         }

@@ -205,7 +205,7 @@ mod tests {
         let mesh_of = |rings: u32| {
             let options = VentricleOptions { rings, layers: 4, scar: 14.0 };
             let summary = save_ventricle(&options, &path).unwrap();
-            (summary, pogo_formats::read::mesh::read(&path, &[]).unwrap())
+            (summary, pogo_formats::read::mesh::read(&path, &Default::default()).unwrap())
         };
         let (summary, mesh) = mesh_of(12);
         assert_eq!((summary.nodes, summary.elements), (5 * 469, 6 * 144 * 4 * 3));

@@ -1,8 +1,13 @@
 //! Options of `pogo-block` that several kinds of physics take.
 
-use clap::{Args, ValueEnum};
-use pogo_formats::read::deck::pogo::{PogoOptions, ShearOrder};
+use std::path::Path;
 
+use clap::{Args, ValueEnum};
+use pogo_formats::read::deck::ReadOptions;
+use pogo_formats::read::deck::pogo::{PogoOptions, ShearOrder};
+use pogo_formats::read::mesh::is_mesh_file;
+
+use super::PrepareError;
 use crate::cli::word;
 
 /// Options for what is read from a deck.
@@ -13,12 +18,30 @@ pub struct DeckOptions {
     /// Repeatable.
     #[arg(long, value_name = "KEYWORD", action = clap::ArgAction::Append)]
     pub ignore: Vec<String>,
+    /// Split second-order elements of a deck (C3D10, C3D15, C3D20, CPE6, CPE8, CPS6, CPS8 and their kin) into linear ones of half
+    /// their edges.
+    #[arg(long)]
+    pub split_second_order: bool,
 }
 
 impl DeckOptions {
     /// The options as on a command line.
     pub fn command_line(&self) -> impl Iterator<Item = String> {
-        self.ignore.iter().map(|keyword| format!("--ignore {keyword}"))
+        let split = self.split_second_order.then(|| "--split-second-order".to_owned());
+        self.ignore.iter().map(|keyword| format!("--ignore {keyword}")).chain(split)
+    }
+
+    /// As the readers of decks and meshes take them.
+    ///
+    /// # Errors
+    /// Elements of a file that is no deck cannot be split.
+    pub fn reader(&self, input: &Path) -> Result<ReadOptions, PrepareError> {
+        if self.split_second_order && is_mesh_file(input) {
+            let reason = "--split-second-order is for decks (.inp): let the mesh generator write linear elements";
+            return Err(PrepareError::option(input, reason));
+        }
+        let (ignore, split_second_order) = (self.ignore.clone(), self.split_second_order);
+        Ok(ReadOptions { ignore, split_second_order, ..ReadOptions::default() })
     }
 }
 

@@ -214,8 +214,8 @@ impl Found {
         job: &SpringJob,
         work: &mut Work,
     ) -> Result<Self, PrepareError> {
-        let (ignore, job_sets_time) = (options.deck.ignore.clone(), job.solver.value.time.is_some());
-        let read_options = ReadOptions { ignore, job_sets_time, lines: true, ..ReadOptions::default() };
+        let job_sets_time = job.solver.value.time.is_some();
+        let read_options = ReadOptions { job_sets_time, lines: true, ..options.deck.reader(&request.input)? };
         let deck = deck::read(&request.input, &read_options)?;
         work.sources.clone_from(&deck.report.paths);
         work.stage("mesh");

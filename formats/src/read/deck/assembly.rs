@@ -8,8 +8,12 @@ use super::lexer::Place;
 use super::log::Log;
 use super::part::{ElementPlace, IndexedPart};
 use super::raw::{Entity, Members, RawDeck};
+use super::second_order::{Midside, SecondOrder};
 use super::sets::{Lookup, resolve};
 use crate::mesh::{ElementGroup, ElementKind, Mesh, NamedSet};
+
+/// The kind of elements; of second-order elements that of their parts, and their own type.
+type ElementType = (ElementKind, Option<SecondOrder>);
 
 /// A placed part.
 pub(super) struct Placed {
@@ -32,6 +36,8 @@ pub(super) struct Assembly {
     pub parts: Vec<IndexedPart>,
     pub instances: Vec<Placed>,
     pub mesh: Mesh,
+    /// What the groups of the mesh have of second-order elements.
+    pub second_order: Vec<Midside>,
     pub n_elements: u32,
     by_name: HashMap<String, usize>,
     name: String,
@@ -61,7 +67,8 @@ impl Assembly {
         let (parts, instances) = place(raw, log);
         let by_name = instances.iter().enumerate().map(|(i, placed)| (placed.name.to_uppercase(), i)).collect();
         let (mesh, name) = (Mesh { dimension: 3, ..Mesh::default() }, raw.assembly.to_uppercase());
-        let mut assembly = Self { parts, instances, mesh, n_elements: 0, by_name, name, sets: vec![Sets::default()] };
+        let (second_order, sets) = (Vec::new(), vec![Sets::default()]);
+        let mut assembly = Self { parts, instances, mesh, second_order, n_elements: 0, by_name, name, sets };
         for part in &assembly.parts[1..] {
             let elements = resolve(Entity::Element, &part.raw, &LocalScope { part, element_sets: &[] }, log);
             let nodes = resolve(Entity::Node, &part.raw, &LocalScope { part, element_sets: &elements }, log);
@@ -74,19 +81,20 @@ impl Assembly {
         Some(assembly)
     }
 
-    /// Element kinds in the order of first appearance, and the index of the first element of each; nothing where there are too
-    /// many nodes or elements.
-    fn count(&mut self, log: &mut Log) -> Option<Vec<(ElementKind, u32)>> {
-        let mut kinds: Vec<(ElementKind, u64)> = Vec::new();
+    /// Types of elements in the order of first appearance, and the index of the first element of each; nothing where there are
+    /// too many nodes or elements.
+    fn count(&mut self, log: &mut Log) -> Option<Vec<(ElementType, u32)>> {
+        let mut kinds: Vec<(ElementType, u64)> = Vec::new();
         let (mut n_nodes, mut n_others) = (0u64, 0u64);
         for placed in &self.instances {
             let part = &self.parts[placed.part];
             n_nodes += part.n_nodes as u64;
             n_others += part.n_others as u64;
             for group in &part.raw.groups {
-                match kinds.iter_mut().find(|(kind, _)| *kind == group.kind) {
+                let of = (group.kind, group.second_order);
+                match kinds.iter_mut().find(|(kind, _)| *kind == of) {
                     Some((_, n)) => *n += group.labels.len() as u64,
-                    None => kinds.push((group.kind, group.labels.len() as u64)),
+                    None => kinds.push((of, group.labels.len() as u64)),
                 }
             }
         }
@@ -115,7 +123,8 @@ impl Assembly {
         let mut uses = vec![0; self.parts.len()];
         self.instances.iter().for_each(|placed| uses[placed.part] += 1);
         let mesh = &mut self.mesh;
-        mesh.groups = next_of_kind.iter().map(|(kind, _)| ElementGroup::new(*kind)).collect();
+        mesh.groups = next_of_kind.iter().map(|((kind, _), _)| ElementGroup::new(*kind)).collect();
+        self.second_order = next_of_kind.iter().map(|((_, of), _)| Midside { of: *of, nodes: Vec::new() }).collect();
         for (number, placed) in self.instances.iter_mut().enumerate() {
             let part = &mut self.parts[placed.part];
             uses[placed.part] -= 1;
@@ -136,7 +145,9 @@ impl Assembly {
             append(&mut mesh.coordinates, coordinates);
             mesh.instances.push(placed.name.clone());
             for group in &mut part.raw.groups {
-                let Some(k) = next_of_kind.iter().position(|(kind, _)| *kind == group.kind) else { continue };
+                let of = (group.kind, group.second_order);
+                let Some(k) = next_of_kind.iter().position(|(kind, _)| *kind == of) else { continue };
+                let (n_corners, n_nodes) = (group.kind.n_nodes(), group.n_nodes());
                 let labels = take(&mut group.labels, last);
                 placed.group_base.push(next_of_kind[k].1);
                 next_of_kind[k].1 += labels.len() as u32;
@@ -148,7 +159,15 @@ impl Assembly {
                 to.instance.resize(to.instance.len() + labels.len(), number as u16);
                 to.section.resize(to.section.len() + labels.len(), NO_SECTION);
                 append(&mut to.labels, labels);
-                append(&mut to.connectivity, connectivity);
+                if n_nodes > n_corners {
+                    let elements = connectivity.chunks_exact(n_nodes).map(|nodes| nodes.split_at(n_corners));
+                    for (corners, midside) in elements {
+                        to.connectivity.extend_from_slice(corners);
+                        self.second_order[k].nodes.extend_from_slice(midside);
+                    }
+                } else {
+                    append(&mut to.connectivity, connectivity);
+                }
             }
         }
         Some(())
@@ -264,8 +283,20 @@ impl Assembly {
             Some((placed, local)) => {
                 list.extend(self.parts[placed.part].nodes_of(local).map(|node| placed.node_first + node));
             }
-            None => list.extend(self.mesh.place(code).into_iter().flat_map(|(group, at)| group.nodes(at))),
+            None => list.extend(self.nodes_of_element(code)),
         })
+    }
+
+    /// Nodes of an element by index, with those on its edges.
+    fn nodes_of_element(&self, element: u32) -> impl Iterator<Item = u32> {
+        let mut at = element as usize;
+        let mut groups = self.mesh.groups.iter().zip(&self.second_order);
+        let found = groups.find(|(group, _)| {
+            let is_here = at < group.len();
+            at -= if is_here { 0 } else { group.len() };
+            is_here
+        });
+        found.into_iter().flat_map(move |(group, more)| group.nodes(at).iter().chain(more.of(group, at)).copied())
     }
 
     fn named_sets(&self, entity: Entity, of_root: Vec<Vec<u32>>) -> Vec<NamedSet> {

@@ -1,6 +1,7 @@
 //! What the name of an element type says of its nodes.
 
 use super::keywords::has_word;
+use super::second_order::SecondOrder;
 use crate::mesh::ElementKind;
 
 /// Shells and membranes of three and four nodes.
@@ -73,7 +74,9 @@ pub(crate) fn nodes_of_other(name: &str) -> Option<usize> {
 fn remedy(name: &str) -> &'static str {
     let starts = |prefixes: &[&str]| prefixes.iter().any(|p| name.starts_with(p));
     let solid = if other_dimension(name) == 3 { 3 } else { 2 };
-    if name == "D" || starts(&["DC", "AC", "EC", "PC", "F2D", "F3D", "FC", "DG", "DS", "HEATCAP", "DCOUP"]) {
+    if SecondOrder::from_name(name).is_some() {
+        "mesh again with linear elements, or split these into linear ones with --split-second-order"
+    } else if name == "D" || starts(&["DC", "AC", "EC", "PC", "F2D", "F3D", "FC", "DG", "DS", "HEATCAP", "DCOUP"]) {
         "elements of heat, flow, pores and fields cannot be computed here (of fluids AC2D3, AC2D4, AC2D4R, AC3D4, AC3D6, AC3D8 and AC3D8R can)"
     } else if starts(&["CAX", "SAX", "MAX", "RAX", "CGAX", "CCL", "SFMAX"]) {
         "axisymmetric bodies cannot be computed here; mesh a sector in 3D with C3D8 or C3D4"
@@ -93,14 +96,11 @@ fn remedy(name: &str) -> &'static str {
         "shells and membranes cannot be computed here; mesh their thickness with C3D8R"
     } else {
         match (solid, nodes_of_other(name)) {
-            (3, Some(10)) => "mesh again with linear elements: C3D4 for 10 nodes",
-            (3, Some(15)) => "mesh again with linear elements: C3D6 for 15 nodes",
-            (3, Some(20 | 27)) => "mesh again with linear elements: C3D8 for 20 nodes",
+            (3, Some(10 | 15 | 20 | 27)) => "mesh again with linear elements: C3D4, C3D6 or C3D8",
             (3, Some(4)) => "write C3D4 in its place, for displacements alone",
             (3, Some(6)) => "write C3D6 in its place, for displacements alone",
             (3, Some(8)) => "write C3D8 or C3D8R in its place, for displacements alone",
-            (2, Some(6)) => "mesh again with linear elements: CPE3 or CPS3 for 6 nodes",
-            (2, Some(8 | 9)) => "mesh again with linear elements: CPE4 or CPS4 for 8 nodes",
+            (2, Some(6 | 8 | 9)) => "mesh again with linear elements: CPE3 or CPE4, CPS3 or CPS4",
             (2, Some(3)) => "write CPE3 or CPS3 in its place, for displacements alone",
             (2, Some(4)) => "write CPE4 or CPS4 in its place, for displacements alone",
             _ => "this type cannot be computed here",

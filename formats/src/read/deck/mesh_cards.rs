@@ -9,6 +9,7 @@ use super::lexer::{Cursor, Keyword, Place, fields, text};
 use super::log::Log;
 use super::numbers::{label, scan_label, scan_real, skip_blanks, whole};
 use super::raw::{BlockStart, Entity, Members, OtherGroup, RawGroup, RawPart};
+use super::second_order::SecondOrder;
 use crate::mesh::ElementKind;
 use crate::words::counted;
 
@@ -159,15 +160,16 @@ impl ElementBlock {
         let shell = shell(&name).filter(|_| options.lines);
         part.has_shells |= shell.is_some();
         let other = || shell.or_else(|| simplex(&name).filter(|_| options.mesh_only));
-        let kind = ElementKind::from_name(&name).or_else(other);
+        let second_order = SecondOrder::from_name(&name).filter(|_| options.split_second_order);
+        let kind = ElementKind::from_name(&name).or_else(other).or(second_order.map(|of| of.part));
         let (target, first, n_nodes) = match kind {
             Some(kind) => {
-                let at = part.groups.iter().position(|g| g.kind == kind).unwrap_or_else(|| {
-                    let (labels, connectivity, blocks) = (Vec::new(), Vec::new(), Vec::new());
-                    part.groups.push(RawGroup { kind, labels, connectivity, blocks });
+                let is_same = |group: &RawGroup| (group.kind, group.second_order) == (kind, second_order);
+                let at = part.groups.iter().position(is_same).unwrap_or_else(|| {
+                    part.groups.push(RawGroup::new(kind, second_order));
                     part.groups.len() - 1
                 });
-                (Target::Group(at), part.groups[at].labels.len(), Some(kind.n_nodes()))
+                (Target::Group(at), part.groups[at].labels.len(), Some(part.groups[at].n_nodes()))
             }
             None => {
                 let n_nodes = match user_elements.get(&name) {
@@ -195,7 +197,7 @@ impl ElementBlock {
     }
 
     fn read_group(&mut self, group: &mut RawGroup, cursor: &mut Cursor<'_>, log: &mut Log) {
-        let n_nodes = group.kind.n_nodes();
+        let n_nodes = group.n_nodes();
         group.blocks.push(BlockStart { first: group.labels.len(), place: cursor.next, offset: cursor.at });
         while let Some(line) = cursor.next_data() {
             // An element that went wrong leaves no half of itself.
@@ -229,11 +231,11 @@ impl ElementBlock {
             self.missing -= 1;
         }
         if at < line.len() {
-            return Err(format!("more than the {n_nodes} nodes of {}", group.kind.name()));
+            return Err(format!("more than the {n_nodes} nodes of {}", group.name()));
         }
         if self.missing > 0 && !line.ends_with(b",") {
             let n = n_nodes - self.missing;
-            let name = group.kind.name();
+            let name = group.name();
             return Err(format!("{n} of the {n_nodes} nodes of {name} (a line that goes on ends with a comma)"));
         }
         Ok(())
@@ -270,7 +272,7 @@ impl ElementBlock {
         {
             let group = &mut part.groups[at];
             group.labels.pop();
-            group.connectivity.truncate(group.labels.len() * group.kind.n_nodes());
+            group.connectivity.truncate(group.labels.len() * group.n_nodes());
             log.error(self.place, format!("the last element of this block lacks {}", counted(self.missing, "node")));
         }
         let Some(set) = self.elset else { return };

@@ -37,8 +37,10 @@ mod read;
 pub(crate) mod regroup;
 mod report;
 mod requests;
+mod second_order;
 mod sections;
 mod sets;
+mod split;
 mod surfaces;
 
 use std::path::Path;
@@ -50,6 +52,7 @@ pub use infinite::InfiniteElement;
 pub use lines::{LineProperty, Lines, PointMass, Truss};
 pub(crate) use read::flatten;
 pub use report::{DeckError, DeckReport, ElementCount, KeywordCount, KeywordUse, Note, SetCount, StepReport};
+pub(crate) use second_order::splits_into_simplices;
 pub(crate) use sections::Other;
 
 use self::pogo::PogoOptions;
@@ -84,6 +87,8 @@ pub struct ReadOptions {
     /// Two-node elements (trusses, beams, springs, dashpots, connectors) and point masses are wanted, in [`Deck::lines`], and
     /// not refused; shells and membranes of three or four nodes are read as CPS3 and CPS4, with three coordinates.
     pub lines: bool,
+    /// Second-order elements (C3D10, C3D20R, CPE8, …) are wanted, and are split into linear ones of half their edges.
+    pub split_second_order: bool,
     /// What files of P. Huthwaite's Pogo leave open.
     pub pogo: PogoOptions,
 }

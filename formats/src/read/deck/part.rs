@@ -93,7 +93,7 @@ impl IndexedPart {
         let nodes = match self.place_of(code) {
             ElementPlace::Group(group, at) => {
                 let group = &self.raw.groups[group];
-                let n = group.kind.n_nodes();
+                let n = group.n_nodes();
                 group.connectivity.get(at * n..(at + 1) * n)
             }
             ElementPlace::Other(kind, at) => self.raw.others[kind].nodes_of(at),
@@ -156,14 +156,17 @@ fn index_nodes(raw: &mut RawPart, log: &mut Log) -> LabelIndex {
 
 /// Node labels → node indices.
 fn connect(group: &mut RawGroup, nodes: &LabelIndex, log: &mut Log) {
-    let n = group.kind.n_nodes();
+    let n = group.n_nodes();
+    let (kind, linear) = (group.kind, group.second_order.is_none());
+    let can_collapse = |nodes: &[u32]| linear && kind.collapsed(nodes).is_some();
     let mut n_errors = 0;
     for at in 0..group.labels.len() {
         let Some(element) = group.connectivity.get_mut(at * n..(at + 1) * n) else { return };
         let mut problem = None;
         let repeated = (1..n).find(|k| element[..*k].contains(&element[*k])).map(|k| element[k]);
-        if let Some(node) = repeated.filter(|_| group.kind.collapsed(element).is_none()) {
-            problem = Some(format!("has node {node} twice{}", refusal(group.kind, element)));
+        if let Some(node) = repeated.filter(|_| !can_collapse(element)) {
+            let why = if linear { refusal(kind, element) } else { "" };
+            problem = Some(format!("has node {node} twice{why}"));
         }
         for node in element {
             match nodes.get(*node) {
@@ -189,7 +192,7 @@ fn connect(group: &mut RawGroup, nodes: &LabelIndex, log: &mut Log) {
         let place = group.blocks.first().map(|b| b.place).unwrap_or_default();
         log.error(
             place,
-            format!("{} with wrong nodes", counted(n_errors - SHOWN, &format!("more {} element", group.kind.name()))),
+            format!("{} with wrong nodes", counted(n_errors - SHOWN, &format!("more {} element", group.name()))),
         );
     }
 }

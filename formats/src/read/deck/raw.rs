@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::element_names::line_nodes;
 use super::lexer::{Card, Place};
+use super::second_order::{self, SecondOrder};
 use crate::mesh::ElementKind;
 
 /// What a set, a label or an output request is of.
@@ -158,11 +159,30 @@ pub(super) struct RawNodes {
 }
 
 pub(super) struct RawGroup {
+    /// Of second-order elements the linear kind that their parts will have.
     pub kind: ElementKind,
+    /// The type of second-order elements, which have nodes on their edges behind those of `kind`.
+    pub second_order: Option<SecondOrder>,
     pub labels: Vec<u32>,
-    /// Node labels, (n, `kind.n_nodes()`), until the part is indexed; then its node indices.
+    /// Node labels, (n, `n_nodes()`), until the part is indexed; then its node indices.
     pub connectivity: Vec<u32>,
     pub blocks: Vec<BlockStart>,
+}
+
+impl RawGroup {
+    pub fn new(kind: ElementKind, second_order: Option<SecondOrder>) -> Self {
+        Self { kind, second_order, labels: Vec::new(), connectivity: Vec::new(), blocks: Vec::new() }
+    }
+
+    /// Nodes an element.
+    pub fn n_nodes(&self) -> usize {
+        self.kind.n_nodes() + self.second_order.map_or(0, |_| second_order::edges(self.kind.shape()).len())
+    }
+
+    /// Name of the type in the deck.
+    pub fn name(&self) -> &'static str {
+        self.second_order.map_or(self.kind.name(), |of| of.name)
+    }
 }
 
 #[derive(Default)]

@@ -17,6 +17,7 @@ use super::regroup::collapse;
 use super::report::{DeckError, DeckReport, ElementCount, KeywordUse, SetCount, StepReport};
 use super::requests::Requests;
 use super::sections::{Other, Sections};
+use super::split;
 use super::{Deck, DeckMaterial, NO_SECTION, ReadOptions};
 use crate::mesh::{ElementGroup, Mesh, NamedSet};
 use crate::words::counted;
@@ -84,6 +85,7 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
         boundaries::tell(&names, &mut log);
     }
     deck.mesh = Mesh { node_sets, element_sets, ..assembly.mesh };
+    split::split(&mut deck, &assembly.second_order, &mut log);
     if let Some(error) = log.failure(&deck.report) {
         let deck = (!log.incomplete).then(|| Box::new(deck));
         return Err(DeckError { deck, ..error });
@@ -147,7 +149,7 @@ fn count_elements(raw: &RawDeck, is_computed: impl Fn(&str) -> bool, log: &Log) 
     for part in raw.parts() {
         for group in &part.groups {
             let place = group.blocks.first().map(|b| b.place).unwrap_or_default();
-            add(place, group.kind.name(), group.labels.len(), true);
+            add(place, group.name(), group.labels.len(), true);
         }
         for group in &part.others {
             add(group.place, &group.name, group.labels.len(), is_computed(&group.name));

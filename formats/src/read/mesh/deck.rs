@@ -7,8 +7,9 @@ use super::{MeshFile, MeshFileError};
 use crate::mesh::ElementShape;
 use crate::read::deck::{self, DeckReport, ReadOptions};
 
-pub(super) fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileError> {
-    let options = ReadOptions { mesh_only: true, ignore: ignore.to_vec(), ..ReadOptions::default() };
+pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<MeshFile, MeshFileError> {
+    let ignore = options.ignore.as_slice();
+    let options = ReadOptions { mesh_only: true, ..options.clone() };
     let deck = deck::read(path, &options).map_err(|error| MeshFileError {
         file: String::new(),
         line: 0,
@@ -65,8 +66,9 @@ fn leave_out_unknown(
     let unknown: Vec<_> = report.elements.iter().filter(|element| !element.supported).collect();
     let foreign = |name: &str| fills_space(name) || mesh.corners == 3 && is_surface(name);
     if let Some(first) = unknown.iter().find(|element| foreign(&element.name) && !is_ignored(&element.name)) {
+        let split = if deck::splits_into_simplices(&first.name) { " or --split-second-order" } else { "" };
         let message = format!(
-            "{} elements of type {name}: only first-order tetrahedra and triangles are computed; mesh with those, or leave \
+            "{} elements of type {name}: only first-order tetrahedra and triangles are computed; mesh with those{split}, or leave \
              them out with --ignore {name}",
             first.count,
             name = first.name

@@ -27,6 +27,7 @@ pub use model::read_deck;
 pub use opencarp::read_vtx;
 
 use crate::mesh::{ElementShape, NamedSet};
+use crate::read::deck::ReadOptions;
 use crate::system::inputs;
 
 /// A mesh file that cannot be used: `heart.msh:12: error: …`.
@@ -152,11 +153,12 @@ fn extension_of(path: &Path) -> String {
 /// Extensions of mesh files that are not read, and are no decks.
 const FOREIGN: &[&str] = &["vtp", "pvtu", "vtm", "vtkhdf", "hdf", "xdmf", "meshb", "med", "exo", "stl", "ply", "obj"];
 
-/// Reads a mesh; the name tells what it is, and anything unknown is read as a deck. `ignore` is for decks.
+/// Reads a mesh; the name tells what it is, and anything unknown is read as a deck. Of the options `ignore` and
+/// `split_second_order` count, for decks alone.
 ///
 /// # Errors
 /// [`MeshFileError`]: a file that cannot be read, that is not what its name says, that is cut, or whose mesh cannot be used.
-pub fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileError> {
+pub fn read(path: &Path, options: &ReadOptions) -> Result<MeshFile, MeshFileError> {
     let mut mesh = match extension_of(path).as_str() {
         "vtu" => vtu::read(path, Wanted::Simplices),
         "vtk" => vtu::legacy::read(path, Wanted::Simplices),
@@ -168,7 +170,7 @@ pub fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileError> {
                            as .vtu; or meshio convert)";
             Err(MeshFileError::new(path, 0, message))
         }
-        _ => deck::read(path, ignore),
+        _ => deck::read(path, options),
     }?;
     check(&mut mesh, path)?;
     Ok(mesh)

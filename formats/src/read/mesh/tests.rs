@@ -11,6 +11,11 @@ mod damage;
 #[path = "../../../../tests/fuzz/fuzz_targets/mesh_input.rs"]
 mod mesh_input;
 
+/// A mesh, where some keywords of decks are left out.
+fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileError> {
+    super::read(path, &ReadOptions { ignore: ignore.to_vec(), ..ReadOptions::default() })
+}
+
 /// Two tetrahedra with a triangle on them.
 const POINTS: [[f64; 3]; 5] = [[0., 0., 0.], [1., 0., 0.], [0., 1., 0.], [0., 0., 1.], [1., 1., 1.5]];
 const TETRAHEDRA: [[u32; 4]; 2] = [[0, 1, 2, 3], [1, 2, 3, 4]];
@@ -393,8 +398,21 @@ fn a_deck_needs_no_materials_and_may_have_shells() {
     let skin = format!("{nodes}*ELEMENT, TYPE=C3D4\n2, 1, 2, 3, 4\n{quad}");
     assert_eq!(read(&put(&folder, "a.inp", skin), &[]).unwrap().n_elements(), 1);
     let bricks = "*NODE\n1, 0, 0\n*ELEMENT, TYPE=C3D10\n1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1\n";
-    let error = read(&put(&folder, "a.inp", bricks), &[]).unwrap_err().to_string();
+    let bricks = put(&folder, "a.inp", bricks);
+    let error = read(&bricks, &[]).unwrap_err().to_string();
     assert!(error.contains("C3D10") && error.contains("a.inp:3: error"), "{error}");
+    assert!(error.contains("--split-second-order"), "{error}");
+}
+
+#[test]
+fn second_order_tetrahedra_of_decks_are_split() {
+    let folder = folder();
+    let corners = "*NODE\n1, 0, 0, 0\n2, 2, 0, 0\n3, 0, 2, 0\n4, 0, 0, 2\n";
+    let edges = "5, 1, 0, 0\n6, 1, 1, 0\n7, 0, 1, 0\n8, 0, 0, 1\n9, 1, 0, 1\n10, 0, 1, 1\n";
+    let element = "*ELEMENT, TYPE=C3D10, ELSET=E\n1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10\n";
+    let path = put(&folder, "a.inp", [corners, edges, element].concat());
+    let mesh = super::read(&path, &ReadOptions { split_second_order: true, ..ReadOptions::default() }).unwrap();
+    assert_eq!((mesh.n_elements(), mesh.coordinates.len(), mesh.element_sets[0].members.len()), (8, 30, 8));
 }
 
 #[test]

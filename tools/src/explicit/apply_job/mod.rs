@@ -27,18 +27,15 @@ use super::crack;
 use crate::conditions::{Conditions, Geometry, check_sides, each, find_set, name_or};
 use crate::prepare::Remarks;
 
-/// How to read a deck that this job will be applied to; `ignore` as in [`ReadOptions`].
-pub fn read_options(job: Option<&ExplicitJob>, ignore: Vec<String>) -> ReadOptions {
+/// How to read a deck that this job will be applied to; `options` has what the job does not say.
+pub fn read_options(job: Option<&ExplicitJob>, options: ReadOptions) -> ReadOptions {
     let job_sets_time = job.and_then(|job| job.solver.as_ref()).is_some_and(|solver| solver.value.time.is_some());
     ReadOptions {
-        ignore,
         require_step: !job_sets_time,
         job_sets_time,
         job_materials: job
             .map_or_else(Vec::new, |job| job.materials.iter().map(|material| material.value.name.clone()).collect()),
-        mesh_only: false,
-        lines: false,
-        pogo: Default::default(),
+        ..options
     }
 }
 

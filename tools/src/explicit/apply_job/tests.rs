@@ -4,6 +4,7 @@ use pogo_formats::dynamics::{AmplitudeShape, BoundaryKind, Increment, LoadKind, 
 use pogo_formats::explicit::{AbsorbingProfile, ExplicitSettings, Lumping, Setup};
 use pogo_formats::job::Sides;
 use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh, NamedSet};
+use pogo_formats::read::deck::ReadOptions;
 use proptest::prelude::*;
 
 use super::*;
@@ -322,7 +323,8 @@ fn apply_both(deck: &str, job: &str) -> Result<(Model, Remarks), String> {
 /// The same with names for `--ignore`.
 fn apply_ignoring(ignore: &[&str], deck: &str, job: &str) -> Result<(Model, Remarks), String> {
     let job = ExplicitJob::parse(job, "job.toml", Path::new("")).map_err(|error| error.to_string())?;
-    let options = read_options(Some(&job), ignore.iter().map(|name| (*name).to_owned()).collect());
+    let ignore = ignore.iter().map(|name| (*name).to_owned()).collect();
+    let options = read_options(Some(&job), ReadOptions { ignore, ..ReadOptions::default() });
     let mut deck = pogo_formats::read::deck::read_bytes(Path::new("d.inp"), deck.as_bytes(), &options)
         .map_err(|error| error.to_string())?;
     let mut remarks = Remarks::default();

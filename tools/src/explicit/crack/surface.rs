@@ -71,7 +71,8 @@ impl Surface {
                 Self::of_triangles(&points, triangles)
             }
             (CrackShape::File(file), _) => {
-                let mesh = read::mesh::read(&place.folder.join(file), &[]).map_err(|error| error.to_string())?;
+                let mesh = read::mesh::read(&place.folder.join(file), &Default::default())
+                    .map_err(|error| error.to_string())?;
                 if mesh.corners != 3 {
                     return Err(format!("{file}: error: it has tetrahedra; a crack is a mesh of triangles alone"));
                 }
