@@ -29,12 +29,8 @@ fn run(bytes: &[u8]) -> bool {
         );
     }
     for job in [false, true] {
-        let options = ReadOptions {
-            job_sets_time: job,
-            require_step: !job,
-            split_second_order: job,
-            ..ReadOptions::default()
-        };
+        let options =
+            ReadOptions { job_sets_time: job, require_step: !job, split_second_order: job, ..ReadOptions::default() };
         match read_bytes(Path::new("fuzz.inp"), bytes, &options) {
             Ok(mut deck) => {
                 if job && !deck.sections.is_empty() {
