@@ -92,8 +92,9 @@ def half_written(command, folder, reference, old):
         whole = [which[name] for which in (new, before) if name in which]
         if is_temporary(name) or pathlib.Path(name).name in TIMED:
             continue
-        # A series grows: its list and its file of HDF5 may tell of fewer snapshots, a checkpoint of another step.
-        if name.endswith((".pvd", ".vtkhdf", "checkpoint.pogo", ".series")):
+        # A series grows: its list and its file of HDF5 may tell of fewer snapshots, a checkpoint of another step, and the
+        # frames of pictures, which are drawn when a run ends, are there until then.
+        if name.endswith((".pvd", ".vtkhdf", "checkpoint.pogo", ".series", ".frames")):
             continue
         if not any(filecmp.cmp(path, other, shallow=False) for other in whole):
             wrong.append(name)
@@ -123,6 +124,9 @@ def check(command, what, outcome, folder, reference, killed=None):
         missing = [name for name in files(reference) if name not in files(folder)]
         if missing:
             return fail(command, f"{what}: success without {', '.join(missing)}", said)
+        left = [name for name in files(folder) if name.endswith(".frames")]
+        if left:
+            return fail(command, f"{what}: success leaves {', '.join(left)}", said)
     return None
 
 
