@@ -84,14 +84,3 @@ fn split_elements_are_the_linear_ones_of_half_their_edges() {
     assert!(split.iter().any(|u| u.abs() > 1e-9), "nothing has moved");
     assert!(relative_error(&split, &linear) < 1e-10, "{}", relative_error(&split, &linear));
 }
-
-#[test]
-fn elements_of_decks_alone_are_split() {
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("plate.msh"), "$MeshFormat\n").unwrap();
-    std::fs::write(folder.path().join("job.toml"), JOB).unwrap();
-    let arguments = ["plate.msh", "--job", "job.toml", "--split-second-order"];
-    let output = command("pogo-block").current_dir(&folder).args(arguments).output().unwrap();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && error.contains("--split-second-order is for decks"), "{error}");
-}

@@ -51,7 +51,7 @@ impl Prepare for Eikonal {
         }
         work.stage("read");
         let job = EikonalJob::read(&request.jobs)?;
-        let mut mesh = mesh::read(&request.input, &options.deck.reader(&request.input)?)?;
+        let mut mesh = mesh::read(&request.input, &options.deck.reader())?;
 
         work.stage("apply");
         let mut applied = job.apply(&mut mesh)?;

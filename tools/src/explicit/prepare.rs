@@ -98,7 +98,7 @@ impl Prepare for Explicit {
         }
         work.stage("read");
         let job = if request.jobs.is_empty() { None } else { Some(ExplicitJob::read(&request.jobs)?) };
-        let read_options = ReadOptions { pogo: options.pogo.reader(), ..options.deck.reader(&request.input)? };
+        let read_options = ReadOptions { pogo: options.pogo.reader(), ..options.deck.reader() };
         let read_options = apply_job::read_options(job.as_ref(), read_options);
         let makes_sections = job
             .as_ref()

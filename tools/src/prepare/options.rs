@@ -1,13 +1,9 @@
 //! Options of `pogo-block` that several kinds of physics take.
 
-use std::path::Path;
-
 use clap::{Args, ValueEnum};
 use pogo_formats::read::deck::ReadOptions;
 use pogo_formats::read::deck::pogo::{PogoOptions, ShearOrder};
-use pogo_formats::read::mesh::is_mesh_file;
 
-use super::PrepareError;
 use crate::cli::word;
 
 /// Options for what is read from a deck.
@@ -18,8 +14,8 @@ pub struct DeckOptions {
     /// Repeatable.
     #[arg(long, value_name = "KEYWORD", action = clap::ArgAction::Append)]
     pub ignore: Vec<String>,
-    /// Split second-order elements of a deck (C3D10, C3D15, C3D20, CPE6, CPE8, CPS6, CPS8 and their kin) into linear ones of half
-    /// their edges.
+    /// Split second-order elements (C3D10, C3D15, C3D20, CPE6, CPE8, CPS6, CPS8 and their kin, and those of Gmsh and VTK) into
+    /// linear ones of half their edges.
     #[arg(long)]
     pub split_second_order: bool,
 }
@@ -32,16 +28,9 @@ impl DeckOptions {
     }
 
     /// As the readers of decks and meshes take them.
-    ///
-    /// # Errors
-    /// Elements of a file that is no deck cannot be split.
-    pub fn reader(&self, input: &Path) -> Result<ReadOptions, PrepareError> {
-        if self.split_second_order && is_mesh_file(input) {
-            let reason = "--split-second-order is for decks (.inp): let the mesh generator write linear elements";
-            return Err(PrepareError::option(input, reason));
-        }
+    pub fn reader(&self) -> ReadOptions {
         let (ignore, split_second_order) = (self.ignore.clone(), self.split_second_order);
-        Ok(ReadOptions { ignore, split_second_order, ..ReadOptions::default() })
+        ReadOptions { ignore, split_second_order, ..ReadOptions::default() }
     }
 }
 

@@ -215,7 +215,7 @@ impl Found {
         work: &mut Work,
     ) -> Result<Self, PrepareError> {
         let job_sets_time = job.solver.value.time.is_some();
-        let read_options = ReadOptions { job_sets_time, lines: true, ..options.deck.reader(&request.input)? };
+        let read_options = ReadOptions { job_sets_time, lines: true, ..options.deck.reader() };
         let deck = deck::read(&request.input, &read_options)?;
         work.sources.clone_from(&deck.report.paths);
         work.stage("mesh");

@@ -52,8 +52,9 @@ pub use infinite::InfiniteElement;
 pub use lines::{LineProperty, Lines, PointMass, Truss};
 pub(crate) use read::flatten;
 pub use report::{DeckError, DeckReport, ElementCount, KeywordCount, KeywordUse, Note, SetCount, StepReport};
-pub(crate) use second_order::splits_into_simplices;
+pub(crate) use second_order::{edges, splits_into_simplices};
 pub(crate) use sections::Other;
+pub(crate) use split::split_second_order;
 
 use self::pogo::PogoOptions;
 use crate::dynamics::{

@@ -85,7 +85,13 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
         boundaries::tell(&names, &mut log);
     }
     deck.mesh = Mesh { node_sets, element_sets, ..assembly.mesh };
-    split::split(&mut deck, &assembly.second_order, &mut log);
+    if log.n_problems() == 0 {
+        let start = Place { source: 0, line: 0 };
+        match split::split(&mut deck, &assembly.second_order) {
+            Ok(notes) => notes.into_iter().for_each(|note| log.note(start, note)),
+            Err(error) => log.error(start, error),
+        }
+    }
     if let Some(error) = log.failure(&deck.report) {
         let deck = (!log.incomplete).then(|| Box::new(deck));
         return Err(DeckError { deck, ..error });

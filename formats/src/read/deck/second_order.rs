@@ -4,7 +4,7 @@ use crate::mesh::{ElementGroup, ElementKind, ElementShape};
 
 /// A type of second-order elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SecondOrder {
+pub(crate) struct SecondOrder {
     /// Its name in decks.
     pub name: &'static str,
     /// The linear kind of the parts into which an element is split, with the same integration.
@@ -42,6 +42,11 @@ impl SecondOrder {
     pub fn from_name(name: &str) -> Option<Self> {
         TYPES.into_iter().find(|of| of.name == name)
     }
+
+    /// The first type that is split into elements of a kind.
+    pub fn of_parts(part: ElementKind) -> Option<Self> {
+        TYPES.into_iter().find(|of| of.part == part)
+    }
 }
 
 /// Whether the elements of a type can be split into triangles or tetrahedra.
@@ -51,7 +56,7 @@ pub(crate) fn splits_into_simplices(name: &str) -> bool {
 }
 
 /// The corners at the ends of each edge, in the order in which the nodes on the edges follow the corners.
-pub(super) fn edges(shape: ElementShape) -> &'static [[u8; 2]] {
+pub(crate) fn edges(shape: ElementShape) -> &'static [[u8; 2]] {
     match shape {
         ElementShape::Triangle => &[[0, 1], [1, 2], [2, 0]],
         ElementShape::Quadrilateral => &[[0, 1], [1, 2], [2, 3], [3, 0]],
@@ -65,7 +70,7 @@ pub(super) fn edges(shape: ElementShape) -> &'static [[u8; 2]] {
 
 /// What a group of elements has of second-order elements, whose corners are in the mesh.
 #[derive(Debug, Default)]
-pub(super) struct Midside {
+pub(crate) struct Midside {
     /// Their type; none for linear elements.
     pub of: Option<SecondOrder>,
     /// Node indices on the edges of each element, (n, `edges(shape).len()`), row-major; empty for linear elements.

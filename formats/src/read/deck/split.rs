@@ -7,17 +7,18 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Deck;
-use super::lexer::Place;
-use super::log::Log;
-use super::second_order::{Midside, edges};
+use super::second_order::{Midside, SecondOrder, edges};
 use crate::dynamics::LoadKind;
 use crate::mesh::{ElementGroup, ElementShape, Mesh};
 use crate::words::counted;
 
-/// Splits the second-order elements of a deck that is right so far; `midside` has an entry for each group of its mesh.
-pub(super) fn split(deck: &mut Deck, midside: &[Midside], log: &mut Log) {
-    if midside.iter().all(|group| group.of.is_none()) || log.n_problems() > 0 {
-        return;
+/// Splits the second-order elements of a deck without errors; `midside` has an entry for each group of its mesh. Returns notes.
+///
+/// # Errors
+/// More nodes, elements or labels than 32 bits can number. The mesh has then no elements.
+pub(crate) fn split(deck: &mut Deck, midside: &[Midside]) -> Result<Vec<String>, String> {
+    if midside.iter().all(|group| group.of.is_none()) {
+        return Ok(Vec::new());
     }
     let old = std::mem::take(&mut deck.mesh.groups);
     let all = old.iter().zip(midside);
@@ -25,27 +26,41 @@ pub(super) fn split(deck: &mut Deck, midside: &[Midside], log: &mut Log) {
     let n_elements: usize = all.clone().map(|(group, of)| group.len() * n_parts(group, of.of.is_some())).sum();
     // At most as many nodes are new as there are elements.
     if n_elements + deck.mesh.n_nodes() >= u32::MAX as usize {
-        return log.error(Place::default(), "split second-order elements have more than 4294967294 nodes and elements");
+        return Err("split second-order elements have more than 4294967294 nodes and elements".into());
     }
     if highest_label(&old) as usize + n_elements > u32::MAX as usize {
         let text =
             "the parts of second-order elements need labels above the highest label, which is too near 4294967295";
-        return log.error(Place::default(), text);
+        return Err(text.into());
     }
+    let mut notes = Vec::new();
     for (group, of) in all.clone().filter(|(group, _)| !group.is_empty()) {
         let Some(of) = of.of else { continue };
         let (n, each) = (counted(group.len(), &format!("{} element", of.name)), n_parts(group, true));
-        log.note(
-            Place { source: 0, line: 0 },
-            format!(
-                "{n} split into {each} {} each, with half the edges: errors fall with the square of the edge, those of \
-                 second-order elements with its cube",
-                of.part.name()
-            ),
-        );
+        notes.push(format!(
+            "{n} split into {each} {} each, with half the edges: errors fall with the square of the edge, those of \
+             second-order elements with its cube",
+            of.part.name()
+        ));
     }
     let splitting = Splitting::new(&mut deck.mesh, old, midside);
     splitting.follow(deck);
+    Ok(notes)
+}
+
+/// Splits the second-order elements of a mesh file, which have no type of their own; `on_edges` has for each group of the mesh the
+/// nodes on edges, or nothing. Returns notes.
+///
+/// # Errors
+/// As [`split`].
+pub(crate) fn split_second_order(deck: &mut Deck, on_edges: Vec<Vec<u32>>) -> Result<Vec<String>, String> {
+    let groups = deck.mesh.groups.iter().zip(on_edges);
+    let midside = groups.map(|(group, nodes)| Midside {
+        of: (!nodes.is_empty()).then(|| SecondOrder::of_parts(group.kind)).flatten(),
+        nodes,
+    });
+    let midside: Vec<Midside> = midside.collect();
+    split(deck, &midside)
 }
 
 fn highest_label(groups: &[ElementGroup]) -> u32 {

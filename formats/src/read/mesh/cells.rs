@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::{MeshFile, MeshFileError};
 use crate::mesh::ElementShape;
+use crate::read::deck::edges;
 use crate::words::grouped;
 
 /// What a cell is.
@@ -12,6 +13,8 @@ use crate::words::grouped;
 pub(super) enum Kind {
     /// A shape of first-order elements.
     Shape(ElementShape),
+    /// A shape of second-order elements, whose nodes on edges follow the corners in Abaqus order.
+    SecondOrder(ElementShape),
     /// Anything else: its name and dimension.
     Other(&'static str, usize),
 }
@@ -25,27 +28,31 @@ impl Kind {
 
     pub fn dimension(self) -> usize {
         match self {
-            Self::Shape(shape) => shape.dimension(),
+            Self::Shape(shape) | Self::SecondOrder(shape) => shape.dimension(),
             Self::Other(_, dimension) => dimension,
         }
     }
 
-    /// Nodes of a shape; 0 of any other, whose nodes do not matter.
-    pub fn corners(self) -> usize {
+    /// Nodes of a shape, at most [`MOST_NODES`]; 0 of any other, whose nodes do not matter.
+    pub fn n_nodes(self) -> usize {
         match self {
             Self::Shape(shape) => shape.n_nodes(),
+            Self::SecondOrder(shape) => shape.n_nodes() + edges(shape).len(),
             Self::Other(..) => 0,
         }
     }
 }
 
-/// Every shape with the word for several of it.
-const SHAPES: [(ElementShape, &str); 5] = [
-    (ElementShape::Triangle, "triangles"),
-    (ElementShape::Quadrilateral, "quadrilaterals"),
-    (ElementShape::Tetrahedron, "tetrahedra"),
-    (ElementShape::Wedge, "wedges"),
-    (ElementShape::Hexahedron, "hexahedra"),
+/// Most nodes of a cell that matter.
+pub(super) const MOST_NODES: usize = 20;
+
+/// Every shape with the words for several of it, of first order and of second order.
+const SHAPES: [(ElementShape, [&str; 2]); 5] = [
+    (ElementShape::Triangle, ["triangles", "second-order triangles"]),
+    (ElementShape::Quadrilateral, ["quadrilaterals", "second-order quadrilaterals"]),
+    (ElementShape::Tetrahedron, ["tetrahedra", "second-order tetrahedra"]),
+    (ElementShape::Wedge, ["wedges", "second-order wedges"]),
+    (ElementShape::Hexahedron, ["hexahedra", "second-order hexahedra"]),
 ];
 
 /// Which cells of a file are elements.
@@ -55,6 +62,8 @@ pub(super) enum Wanted {
     Simplices,
     /// All shapes of the highest dimension.
     Shapes,
+    /// All shapes of the highest dimension, of second order, too.
+    ShapesOfBothOrders,
 }
 
 /// Cells of one kind.
@@ -70,8 +79,8 @@ struct Same {
 /// Cells as a file has them, sorted by kind.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
-    /// Of each shape, in the order of [`SHAPES`].
-    same: [Same; SHAPES.len()],
+    /// Of each shape, in the order of [`SHAPES`], of first order and of second order.
+    same: [[Same; 2]; SHAPES.len()],
     /// (dimension, name) of all else, how many, and the line of the first.
     others: BTreeMap<(usize, &'static str), (u64, u64)>,
     n: u32,
@@ -87,17 +96,18 @@ pub(super) fn element_of_cell(cell_of_element: &[u32], n: usize) -> Vec<u32> {
 }
 
 impl Cells {
-    fn of(&mut self, shape: ElementShape) -> &mut Same {
+    fn of(&mut self, shape: ElementShape, second_order: bool) -> &mut Same {
         let at = SHAPES.iter().position(|(other, _)| *other == shape).unwrap_or_default();
-        &mut self.same[at]
+        &mut self.same[at][usize::from(second_order)]
     }
 
-    /// Adds a cell; `nodes` are indices, as many as the shape has corners. `line` is 0 where files have none.
+    /// Adds a cell; `nodes` are indices, [`Kind::n_nodes`] of them. `line` is 0 where files have none.
     pub fn push(&mut self, kind: Kind, label: u32, line: u64, nodes: &[u32]) {
         let cell = self.n;
         self.n += 1;
         let same = match kind {
-            Kind::Shape(shape) => self.of(shape),
+            Kind::Shape(shape) => self.of(shape, false),
+            Kind::SecondOrder(shape) => self.of(shape, true),
             Kind::Other(name, dimension) => {
                 self.others.entry((dimension, name)).or_insert((0, line)).0 += 1;
                 return;
@@ -115,7 +125,7 @@ impl Cells {
     pub fn extend(&mut self, shape: ElementShape, mut nodes: Vec<u32>) {
         let cells = self.n..self.n + (nodes.len() / shape.n_nodes()) as u32;
         self.n = cells.end;
-        let same = self.of(shape);
+        let same = self.of(shape, false);
         same.nodes.append(&mut nodes);
         same.cell.extend(cells.clone());
         same.labels.extend(cells);
@@ -131,59 +141,71 @@ impl Cells {
     /// # Errors
     /// Cells of the same dimension or above that are none.
     pub fn finish(mut self, path: &Path, mesh: &mut MeshFile, wanted: Wanted) -> Result<Vec<u32>, MeshFileError> {
-        let has = |shape: ElementShape| {
-            SHAPES.iter().zip(&self.same).any(|((s, _), same)| *s == shape && !same.cell.is_empty())
-        };
-        let highest = SHAPES.iter().filter(|(shape, _)| has(*shape)).map(|(shape, _)| shape.dimension()).max();
+        let orders = if wanted == Wanted::ShapesOfBothOrders { 2 } else { 1 };
+        let is_there = |same: &[Same; 2]| same[..orders].iter().any(|same| !same.cell.is_empty());
+        let there = SHAPES.iter().zip(&self.same).filter(|(_, same)| is_there(same)).map(|((shape, _), _)| *shape);
+        let there: Vec<ElementShape> = there.collect();
         let dimension = match wanted {
-            Wanted::Simplices if has(ElementShape::Tetrahedron) => 3,
+            Wanted::Simplices if there.contains(&ElementShape::Tetrahedron) => 3,
             Wanted::Simplices => 2,
-            Wanted::Shapes => highest.unwrap_or(2),
+            _ => there.iter().map(|shape| shape.dimension()).max().unwrap_or(2),
         };
-        let is_element = |shape: ElementShape| {
-            shape.dimension() == dimension && (wanted == Wanted::Shapes || shape.n_nodes() == dimension + 1)
+        let is_element = |shape: ElementShape, order: usize| {
+            let is_simplex = shape.n_nodes() == dimension + 1;
+            shape.dimension() == dimension && order < orders && (wanted != Wanted::Simplices || is_simplex)
         };
-        for ((shape, name), same) in SHAPES.iter().zip(&self.same).filter(|(_, same)| !same.cell.is_empty()) {
-            if !is_element(*shape) {
-                let line = same.lines.first().copied().unwrap_or_default();
-                self.others.insert((shape.dimension(), name), (same.cell.len() as u64, line.into()));
+        let (mut cells, mut of) = (Vec::new(), Vec::new());
+        for ((shape, names), both) in SHAPES.iter().zip(self.same) {
+            for (order, mut same) in both.into_iter().enumerate().filter(|(_, same)| !same.cell.is_empty()) {
+                if !is_element(*shape, order) {
+                    let line = same.lines.first().copied().unwrap_or_default();
+                    self.others.insert((shape.dimension(), names[order]), (same.cell.len() as u64, line.into()));
+                    continue;
+                }
+                of.push(names[order]);
+                cells.append(&mut same.cell);
+                mesh.element_lines.append(&mut same.lines);
+                if wanted == Wanted::Simplices {
+                    (mesh.elements, mesh.element_labels) = (same.nodes, same.labels);
+                    continue;
+                }
+                mesh.element_labels.append(&mut same.labels);
+                let (corners, on_edges) =
+                    if order == 0 { (same.nodes, Vec::new()) } else { divide(*shape, &same.nodes) };
+                mesh.shapes.push((*shape, corners));
+                mesh.on_edges.push(on_edges);
             }
         }
+        mesh.corners = dimension + 1;
         let list = |least: usize| {
             let listed = self.others.iter().filter(|((dimension, _), _)| *dimension >= least);
             let each = listed.map(|((_, name), (count, _))| format!("{} {name}", grouped(*count)));
             each.collect::<Vec<_>>().join(", ")
         };
-        if let Some((_, (_, line))) = self.others.iter().find(|((other, _), _)| *other >= dimension) {
+        if let Some(((_, name), (_, line))) = self.others.iter().find(|((other, _), _)| *other >= dimension) {
             let shapes = match wanted {
                 Wanted::Simplices => "tetrahedra and triangles are",
-                Wanted::Shapes => "triangles, quadrilaterals, tetrahedra, wedges and hexahedra are",
+                _ => "triangles, quadrilaterals, tetrahedra, wedges and hexahedra are",
             };
-            let message = format!("only first-order {shapes} computed; mesh with those (in Gmsh: -order 1)");
+            let can_split = wanted == Wanted::Shapes && SHAPES.iter().any(|(_, names)| names[1] == *name);
+            let split = if can_split { ", or split these with --split-second-order" } else { "" };
+            let message = format!("only first-order {shapes} computed; mesh with those (in Gmsh: -order 1){split}");
             return Err(MeshFileError::new(path, *line, format!("{}: {message}", list(dimension))));
         }
         if !self.others.is_empty() {
-            let of: Vec<&str> =
-                SHAPES.iter().filter(|(shape, _)| is_element(*shape) && has(*shape)).map(|(_, name)| *name).collect();
             let (beside, of) = (list(0), of.join(" and "));
             mesh.notes.push(format!("{}: note: {beside} left out beside the {of}", path.display()));
         }
-        mesh.corners = dimension + 1;
-        let mut cells = Vec::new();
-        for ((shape, _), mut same) in SHAPES.iter().zip(self.same) {
-            if !is_element(*shape) || same.cell.is_empty() {
-                continue;
-            }
-            cells.append(&mut same.cell);
-            mesh.element_lines.append(&mut same.lines);
-            match wanted {
-                Wanted::Simplices => (mesh.elements, mesh.element_labels) = (same.nodes, same.labels),
-                Wanted::Shapes => {
-                    mesh.element_labels.extend_from_slice(&same.labels);
-                    mesh.shapes.push((*shape, same.nodes));
-                }
-            }
-        }
         Ok(cells)
     }
+}
+
+/// Nodes of second-order elements → those at their corners, and those on their edges.
+fn divide(shape: ElementShape, nodes: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let n = shape.n_nodes();
+    let elements = || nodes.chunks_exact(n + edges(shape).len()).map(|nodes| nodes.split_at(n));
+    (
+        elements().flat_map(|(corners, _)| corners).copied().collect(),
+        elements().flat_map(|(_, rest)| rest).copied().collect(),
+    )
 }

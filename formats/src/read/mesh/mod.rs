@@ -89,6 +89,9 @@ pub struct MeshFile {
     pub node_labels: Vec<u32>,
     /// Where all shapes were asked for: the nodes of the elements of each, in place of `elements`.
     pub shapes: Vec<(ElementShape, Vec<u32>)>,
+    /// Of second-order elements the nodes on the edges of each, (n, edges), Abaqus order, one list for each of `shapes`; `shapes`
+    /// has their corners.
+    pub on_edges: Vec<Vec<u32>>,
     /// (n_elements,).
     pub element_labels: Vec<u32>,
     /// Instance of each node, (n_nodes,), or empty.
@@ -154,11 +157,15 @@ fn extension_of(path: &Path) -> String {
 const FOREIGN: &[&str] = &["vtp", "pvtu", "vtm", "vtkhdf", "hdf", "xdmf", "meshb", "med", "exo", "stl", "ply", "obj"];
 
 /// Reads a mesh; the name tells what it is, and anything unknown is read as a deck. Of the options `ignore` and
-/// `split_second_order` count, for decks alone.
+/// `split_second_order` count, both for decks alone.
 ///
 /// # Errors
 /// [`MeshFileError`]: a file that cannot be read, that is not what its name says, that is cut, or whose mesh cannot be used.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<MeshFile, MeshFileError> {
+    if options.split_second_order && is_mesh_file(path) {
+        let message = "elements of arrival times are split in decks alone (--split-second-order): save linear elements";
+        return Err(MeshFileError::new(path, 0, message));
+    }
     let mut mesh = match extension_of(path).as_str() {
         "vtu" => vtu::read(path, Wanted::Simplices),
         "vtk" => vtu::legacy::read(path, Wanted::Simplices),

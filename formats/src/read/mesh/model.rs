@@ -9,22 +9,24 @@ use super::{MeshFile, MeshFileError, check, extension_of, gmsh, vtu};
 use crate::mesh::{ElementGroup, ElementKind, ElementShape, Mesh, NamedSet};
 use crate::read::deck::{
     Deck, DeckReport, ElementCount, NO_SECTION, Note, ReadOptions, SetCount, flatten, leaves_out_without_section,
+    split_second_order,
 };
 
 /// Values of a cell array that become sets: of more there are no names that anybody would write.
 const MOST_VALUES: usize = 1000;
 
-/// Reads a `.msh`, `.vtu` or `.vtk` file of elements of first order. Where there are solids, they are the mesh; otherwise it
+/// Reads a `.msh`, `.vtu` or `.vtk` file of elements of first order, or of second order that are split into such. Where there are solids, they are the mesh; otherwise it
 /// lies in a plane. Triangles become CPE3, quadrilaterals CPE4, and solids C3D4, C3D6 and C3D8. Sets are the physical groups of
 /// a `.msh` file. A cell array of whole numbers gives the sets `NAME=VALUE`.
 ///
 /// # Errors
 /// [`MeshFileError`], as [`read`](super::read).
 pub fn read_deck(path: &Path, options: &ReadOptions) -> Result<Deck, MeshFileError> {
+    let wanted = if options.split_second_order { Wanted::ShapesOfBothOrders } else { Wanted::Shapes };
     let mut file = match extension_of(path).as_str() {
-        "vtu" => vtu::read(path, Wanted::Shapes)?,
-        "vtk" => vtu::legacy::read(path, Wanted::Shapes)?,
-        "msh" => gmsh::read(path, Wanted::Shapes)?,
+        "vtu" => vtu::read(path, wanted)?,
+        "vtk" => vtu::legacy::read(path, wanted)?,
+        "msh" => gmsh::read(path, wanted)?,
         _ => {
             let message = "models of explicit dynamics are read from .inp, .pogo-inp, .msh, .vtu and .vtk: save it as one of these";
             return Err(MeshFileError::new(path, 0, message));
@@ -38,13 +40,17 @@ pub fn read_deck(path: &Path, options: &ReadOptions) -> Result<Deck, MeshFileErr
     sets_of_arrays(&mut file);
     let notes = notes(&mut file);
     let bytes = fs::metadata(path).map_or(0, |found| found.len());
+    let on_edges = std::mem::take(&mut file.on_edges);
     let mut mesh = mesh(file);
     if mesh.groups.iter().all(|group| group.kind.dimension() == 2) {
         flatten(&mut mesh).map_err(|message| MeshFileError::new(path, 0, message))?;
     }
-    let report = report(path, bytes, &mesh);
     let (require_step, without_section) = (options.require_step, leaves_out_without_section(&options.ignore));
-    Ok(Deck { mesh, notes, report, require_step, without_section, ..Deck::default() })
+    let mut deck = Deck { mesh, notes, require_step, without_section, ..Deck::default() };
+    let said = split_second_order(&mut deck, on_edges).map_err(|message| MeshFileError::new(path, 0, message))?;
+    deck.notes.extend(said.into_iter().map(|text| Note::new(path.display().to_string(), 0, text)));
+    deck.report = report(path, bytes, &deck.mesh);
+    Ok(deck)
 }
 
 /// Sets of elements with the same whole number in a cell array.

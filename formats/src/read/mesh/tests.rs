@@ -10,6 +10,7 @@ use super::*;
 mod damage;
 #[path = "../../../../tests/fuzz/fuzz_targets/mesh_input.rs"]
 mod mesh_input;
+mod second_order;
 
 /// A mesh, where some keywords of decks are left out.
 fn read(path: &Path, ignore: &[String]) -> Result<MeshFile, MeshFileError> {

@@ -12,7 +12,7 @@ use std::path::Path;
 use super::cells::{Cells, Kind, Wanted, element_of_cell};
 use super::scan::Scanner;
 use super::{CellArray, MeshFile, MeshFileError, bytes_of};
-use crate::mesh::NamedSet;
+use crate::mesh::{ElementShape, NamedSet};
 use crate::read::labels::LabelIndex;
 
 /// Name of the cell array of physical groups, as meshio has it.
@@ -237,21 +237,34 @@ const KINDS: [(i32, Kind, usize); 22] = [
     (6, Kind::WEDGE, 6),
     (7, Kind::Other("pyramids", 3), 5),
     (8, Kind::Other("second-order lines", 1), 3),
-    (9, Kind::Other("second-order triangles", 2), 6),
-    (10, Kind::Other("second-order quadrilaterals", 2), 9),
-    (11, Kind::Other("second-order tetrahedra", 3), 10),
-    (12, Kind::Other("second-order hexahedra", 3), 27),
-    (13, Kind::Other("second-order prisms", 3), 18),
+    (9, Kind::SecondOrder(ElementShape::Triangle), 6),
+    (10, Kind::SecondOrder(ElementShape::Quadrilateral), 9),
+    (11, Kind::SecondOrder(ElementShape::Tetrahedron), 10),
+    (12, Kind::SecondOrder(ElementShape::Hexahedron), 27),
+    (13, Kind::SecondOrder(ElementShape::Wedge), 18),
     (14, Kind::Other("second-order pyramids", 3), 14),
     (15, Kind::Other("points", 0), 1),
-    (16, Kind::Other("second-order quadrilaterals", 2), 8),
-    (17, Kind::Other("second-order hexahedra", 3), 20),
-    (18, Kind::Other("second-order prisms", 3), 15),
+    (16, Kind::SecondOrder(ElementShape::Quadrilateral), 8),
+    (17, Kind::SecondOrder(ElementShape::Hexahedron), 20),
+    (18, Kind::SecondOrder(ElementShape::Wedge), 15),
     (19, Kind::Other("second-order pyramids", 3), 13),
     (21, Kind::Other("third-order triangles", 2), 10),
     (26, Kind::Other("third-order lines", 1), 4),
     (29, Kind::Other("third-order tetrahedra", 3), 20),
 ];
+
+/// Where Gmsh has the nodes on edges, which follow the corners: in the order of Abaqus, from 0. Those in the middle of faces and
+/// elements, which some types have, come last.
+fn places_on_edges(kind: Kind) -> &'static [usize] {
+    match kind {
+        Kind::SecondOrder(ElementShape::Triangle) => &[0, 1, 2],
+        Kind::SecondOrder(ElementShape::Quadrilateral) => &[0, 1, 2, 3],
+        Kind::SecondOrder(ElementShape::Tetrahedron) => &[0, 1, 2, 3, 5, 4],
+        Kind::SecondOrder(ElementShape::Wedge) => &[0, 3, 1, 6, 8, 7, 2, 4, 5],
+        Kind::SecondOrder(ElementShape::Hexahedron) => &[0, 3, 5, 1, 8, 10, 11, 9, 2, 4, 6, 7],
+        Kind::Shape(_) | Kind::Other(..) => &[],
+    }
+}
 
 /// Kind and number of nodes of an element type.
 fn kind(scan: &Scanner, element_type: i32) -> Result<(Kind, usize), MeshFileError> {
@@ -294,7 +307,14 @@ impl Raw {
         }
         self.physical.push(groups.first().copied().unwrap_or_default());
         self.cell_tags.push(tag);
-        self.cells.push(kind, label, line, &nodes[..n]);
+        if let Kind::SecondOrder(shape) = kind {
+            let (corners, on_edges) = nodes.split_at(shape.n_nodes());
+            let on_edges = places_on_edges(kind).iter().map(|place| on_edges[*place]);
+            let ordered: Vec<u32> = corners.iter().copied().chain(on_edges).collect();
+            self.cells.push(kind, label, line, &ordered);
+        } else {
+            self.cells.push(kind, label, line, &nodes[..n]);
+        }
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use rayon::prelude::*;
 
-use super::cells::{Cells, Kind, Wanted};
+use super::cells::{Cells, Kind, MOST_NODES, Wanted};
 use super::{CellArray, MeshFile, MeshFileError, bytes_of};
 use crate::mesh::ElementShape;
 use data::{Encoding, Layout, Number};
@@ -158,11 +158,11 @@ impl Piece<'_> {
             let nodes = connectivity.get(start..end as usize).ok_or_else(|| wrong(": its offset is wrong".into()))?;
             start = end as usize;
             let kind = kind_of(code as u8);
-            let n = kind.corners();
-            if n > 0 && nodes.len() != n {
-                return Err(wrong(format!(" has {} nodes instead of {n}", nodes.len())));
+            let (n, n_written) = (kind.n_nodes(), nodes_written(code as u8, kind));
+            if n > 0 && nodes.len() != n_written {
+                return Err(wrong(format!(" has {} nodes instead of {n_written}", nodes.len())));
             }
-            let mut own = [0_u32; 8];
+            let mut own = [0_u32; MOST_NODES];
             for (to, &from) in own[..n].iter_mut().zip(nodes) {
                 if !(from >= 0.0 && from < self.n_points as f64) {
                     return Err(wrong(format!(" names point {from}, and there are {}", self.n_points)));
@@ -262,6 +262,23 @@ fn assemble(path: &Path, header: &Header, load: &Load, wanted: Wanted) -> Result
 const PIXEL: u8 = 8;
 const VOXEL: u8 = 11;
 
+/// VTK's second-order cells with nodes in the middle of faces, which stand behind those on edges.
+const SEVEN_NODES: u8 = 34;
+const NINE_NODES: u8 = 28;
+const TWENTY_SEVEN_NODES: u8 = 29;
+const EIGHTEEN_NODES: u8 = 32;
+
+/// Nodes that a cell has in the file.
+fn nodes_written(code: u8, kind: Kind) -> usize {
+    match code {
+        SEVEN_NODES => 7,
+        NINE_NODES => 9,
+        TWENTY_SEVEN_NODES => 27,
+        EIGHTEEN_NODES => 18,
+        _ => kind.n_nodes(),
+    }
+}
+
 /// VTK's cell types.
 fn kind_of(code: u8) -> Kind {
     match code {
@@ -276,10 +293,13 @@ fn kind_of(code: u8) -> Kind {
         7 => Kind::Other("polygons", 2),
         14 => Kind::Other("pyramids", 3),
         21 => Kind::Other("second-order lines", 1),
-        22 | 34 => Kind::Other("second-order triangles", 2),
-        23 | 28 | 30 => Kind::Other("second-order quadrilaterals", 2),
-        24 => Kind::Other("second-order tetrahedra", 3),
-        25 | 29 | 33 => Kind::Other("second-order hexahedra", 3),
+        22 | SEVEN_NODES => Kind::SecondOrder(ElementShape::Triangle),
+        23 | NINE_NODES => Kind::SecondOrder(ElementShape::Quadrilateral),
+        24 => Kind::SecondOrder(ElementShape::Tetrahedron),
+        25 | TWENTY_SEVEN_NODES => Kind::SecondOrder(ElementShape::Hexahedron),
+        26 | EIGHTEEN_NODES => Kind::SecondOrder(ElementShape::Wedge),
+        30 => Kind::Other("quadrilaterals of second order along one side", 2),
+        33 => Kind::Other("hexahedra of 24 nodes", 3),
         69 | 76 => Kind::Other("triangles of higher order", 2),
         71 | 78 => Kind::Other("tetrahedra of higher order", 3),
         _ => Kind::Other("cells of other kinds", 3),
