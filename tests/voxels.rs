@@ -142,6 +142,26 @@ fn warnings_are_said_as_well_as_written() {
 }
 
 #[test]
+fn phases_have_common_coarse_nodes_where_there_is_too_little_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stack = folder.path().join("layers.npy");
+    write_stack(&stack, [24, 24, 24], |[_, _, z]| if z / 3 % 2 == 0 { 2 } else { 1 });
+    let job = JOB.replace("3000.0", "1e8") + "[load]\npreset = \"confined\"\naxis = \"z\"\nstrain = -0.01\n";
+    let own = run(folder.path(), &stack, &job, &["--device", "cpu"]);
+    // The nodes of these layers need 8 MB more than the model.
+    let few = ["model.blk", "--device", "cpu", "--memory", "6M", "-o", "few.out"];
+    let output = command("pogo-solve").current_dir(&folder).args(few).output().expect("runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("coarse nodes are common"), "{said}");
+    let text = std::fs::read_to_string(folder.path().join("few.out/summary.json")).expect("a summary");
+    let common: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let [force, same] = [&own, &common].map(|summary| number(summary, "reaction.zmax.2"));
+    assert!((force - same).abs() < 1e-4 * force.abs(), "{force} {same}");
+    let [few, many] = [&own, &common].map(|summary| number(summary, "iterations"));
+    assert!(3.0 * few < many, "{few} {many}");
+}
+
+#[test]
 fn loads_that_do_nothing_are_said() {
     let folder = tempfile::tempdir().expect("a folder");
     let stack = folder.path().join("halves.npy");

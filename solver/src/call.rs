@@ -69,6 +69,11 @@ impl Call<'_> {
         Limit::new(self.config.memory).check(&need).map_err(|error| self.refuse(error))
     }
 
+    /// Memory that is left beside the model's own need, bytes; 0 where there is none.
+    pub fn memory_left(&self) -> f64 {
+        (Limit::new(self.config.memory).bytes as f64 - self.need.bytes()).max(0.0)
+    }
+
     /// CUDA devices of all processes.
     pub fn n_cuda_devices(&self) -> usize {
         let is_cuda = |choice: &&DeviceChoice| matches!(choice, DeviceChoice::Cuda(_));

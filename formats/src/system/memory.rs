@@ -95,8 +95,8 @@ impl fmt::Display for MemoryError {
     }
 }
 
-/// Bytes in the largest unit that leaves a number of at least 1.
-fn size(bytes: f64) -> String {
+/// Bytes in the largest unit that leaves a number of at least 1, as text.
+pub fn size(bytes: f64) -> String {
     let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     match units.into_iter().find(|(unit, _)| bytes >= *unit) {
         Some((unit, name)) => format!("{:.1} {name}", bytes / unit),

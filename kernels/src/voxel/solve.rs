@@ -88,6 +88,15 @@ impl<'a> StaticSolver<'a> {
         }
     }
 
+    /// Memory that coarse nodes for each phase would have taken, bytes, where they were left out because that is more than
+    /// [`CycleSettings::phase_bytes`](super::CycleSettings::phase_bytes).
+    pub fn phases_left_out(&self) -> Option<f64> {
+        match &self.levels {
+            AnyLevels::Single(levels) => levels.coarse.phases_left_out,
+            AnyLevels::Double(levels) => levels.coarse.phases_left_out,
+        }
+    }
+
     /// The reason why the last level was not factorised, if so.
     pub fn not_factorised(&self) -> Option<String> {
         let is_factorised = match &self.levels {

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use pogo_formats::system::memory::size;
 use pogo_formats::system::threads::{self, ThreadError};
 use pogo_formats::timings::{self, timed};
 use pogo_formats::voxel::VoxelSetup;
@@ -213,6 +214,9 @@ impl<'a> Engine<'a> {
         let mut settings = settings.clone();
         settings.cycle.inner = INNER.to_vec();
         let team = &self.call.team;
+        // All ranks decide alike.
+        let [left, n_processes] = team.sum(std::iter::once([self.call.memory_left(), 1.0]));
+        settings.cycle.phase_bytes = left / n_processes;
         let of_rank = |ranks| StaticSolver::over(problem, &settings, ranks);
         let solvers = match &team.local[..] {
             _ if !team.is_several() => vec![StaticSolver::new(problem, self.grid, &settings)],
@@ -220,6 +224,13 @@ impl<'a> Engine<'a> {
             several => threads::in_pools(several.iter(), team.threads_of_rank(self.call.settings.threads), of_rank)?,
         };
         solvers[0].shares.iter().for_each(|shares| observer.note(&shares.to_string()));
+        if let Some(bytes) = solvers[0].phases_left_out() {
+            observer.note(&format!(
+                "moduli differ by phases, whose own coarse nodes need {} more than there is: coarse nodes are common, and the \
+                 iterations many more; --memory allows more",
+                size(bytes)
+            ));
+        }
         heap::forget_code();
         Ok(Solver::Cpu(solvers))
     }

@@ -88,6 +88,8 @@ pub(crate) struct Coarse<T = f32> {
     pub(super) smoother: Smoother,
     /// Work so far, in products of the finest level.
     pub products: f64,
+    /// Memory that coarse nodes for each phase would have taken, bytes, where they were left out for it.
+    pub phases_left_out: Option<f64>,
     /// How ranks divide the levels, and first nodes of all ranks on each level.
     division: Option<Division>,
     cuts: Vec<Vec<usize>>,
@@ -110,6 +112,7 @@ impl<T: Real> Coarse<T> {
             settings: settings.clone(),
             smoother: Smoother::new(settings.degree[1], settings.ratio),
             products: 0.0,
+            phases_left_out: None,
             division,
             cuts: Vec::new(),
         };
@@ -163,7 +166,7 @@ impl<T: Real> Coarse<T> {
     }
 
     /// Level 1 of a model of several phases, with coarse nodes for each; its elements and its matrix. None where there is one
-    /// phase, or where the level would be too large.
+    /// phase, where the level would be too large, or where there is too little memory.
     fn add_first_of_phases(
         &mut self,
         cubes: &[Cube],
@@ -180,6 +183,11 @@ impl<T: Real> Coarse<T> {
             let elements = phases::used(&level);
             phases::pays(&elements, fine.n_nodes).then_some((level, elements))
         })?;
+        let bytes = phases::BYTES_OF_NODE * fine.n_nodes as f64;
+        if bytes > self.settings.phase_bytes {
+            self.phases_left_out = Some(bytes);
+            return None;
+        }
         let blocks = timed("Galerkin products", || galerkin_of_voxels((cubes, stiffness), fine, fixed, &level));
         self.push_assembled(&level.coarse, level.transfer, &blocks, fine_blocks, Coupling::Phases);
         Some((elements, blocks))

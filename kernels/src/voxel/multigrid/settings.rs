@@ -23,6 +23,8 @@ pub struct CycleSettings {
     pub ratio: Option<f64>,
     /// Cells are split into pieces that do not touch; otherwise a coarse level is a regular grid.
     pub split: bool,
+    /// Most memory that coarse nodes for each phase may take, bytes; models that need more have common coarse nodes.
+    pub phase_bytes: f64,
     /// How levels call each other.
     pub kind: CycleKind,
     /// Levels are added until one has no more degrees of freedom than this; that one is factorised. The CPU also stops at
@@ -45,6 +47,7 @@ impl Default for CycleSettings {
             degree: [2, 2],
             ratio: None,
             split: true,
+            phase_bytes: f64::INFINITY,
             kind: CycleKind::K,
             bottom: 600,
             bottom_steps: None,
