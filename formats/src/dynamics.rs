@@ -7,10 +7,12 @@ mod amplitude;
 pub(crate) mod check;
 mod copied;
 mod interval;
+mod linear;
 pub mod shots;
 
 pub use self::copied::CopiedDisplacements;
 pub use self::interval::OutputInterval;
+pub use self::linear::{LinearConstraints, LinearTerm};
 pub use self::shots::Shot;
 pub use crate::quantities::{ElementQuantity, FieldQuantity, NodalQuantity};
 use rkyv::{Archive, Deserialize, Serialize};

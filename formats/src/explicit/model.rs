@@ -5,7 +5,7 @@
 
 use crate::dynamics::{
     Amplitude, Boundary, CopiedDisplacements, ElementHistoryRequest, FieldRequest, HistoryRequest, Increment,
-    InitialVelocity, Load, Shot, Start, shots,
+    InitialVelocity, LinearConstraints, Load, Shot, Start, shots,
 };
 use crate::material::{Material, Section};
 use crate::mesh::Mesh;
@@ -146,6 +146,8 @@ pub struct Setup {
     pub shots: Vec<Shot>,
     /// Periodic sides.
     pub copied: CopiedDisplacements,
+    /// Rows between displacements: equations, ties, rigid bodies.
+    pub linear: LinearConstraints,
     /// Between fluids and solids.
     pub interface: Interface,
     pub explicit: ExplicitSettings,
@@ -163,7 +165,8 @@ impl Setup {
     /// Names of all loads and constraints.
     pub fn names_of_sources(&self) -> impl Iterator<Item = &str> {
         let loads = self.loads.iter().map(|load| load.name.as_str());
-        loads.chain(self.boundaries.iter().map(|held| held.name.as_str()))
+        let held = self.boundaries.iter().chain(&self.linear.prescribed).map(|held| held.name.as_str());
+        loads.chain(self.linear.loads.iter().map(|load| load.name.as_str())).chain(held)
     }
 
     /// Leaves one shot of a setup whose shots have passed [`check_shots`](Self::check_shots).
@@ -177,7 +180,13 @@ impl Setup {
             loads: &mut self.loads,
             boundaries: &mut self.boundaries,
         };
-        sources.reduce_to(&shots, &shots[shot])
+        sources.reduce_to(&shots, &shots[shot])?;
+        let mut massless = shots::Sources {
+            amplitudes: &mut self.amplitudes,
+            loads: &mut self.linear.loads,
+            boundaries: &mut self.linear.prescribed,
+        };
+        massless.reduce_to(&shots, &shots[shot])
     }
 }
 

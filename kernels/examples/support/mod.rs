@@ -144,6 +144,7 @@ pub fn steel<'a>(mesh: MeshView<'a>, blocks: BlocksView<'a>) -> Result<(Problem<
         constraints: Vec::new(),
         monitors: Vec::new(),
         copied: Default::default(),
+        rows: Default::default(),
         wet: Vec::new(),
     };
     Ok((problem, state))

@@ -26,6 +26,7 @@ mod gpu;
 mod groups;
 mod make;
 mod problem;
+mod projection;
 mod team;
 mod units;
 
@@ -40,6 +41,7 @@ use gpu::GpuMember;
 pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, KernelReport, MOST_DEVICES, gpu_modules};
 pub use make::{cpu_stepper, gpu_stepper};
 pub use problem::{Problem, StepperError, WetPair};
+pub use projection::{LinearRows, Projected, Projection, ProjectionError};
 pub use team::{ElementPart, PartMember, TeamStepper};
 
 /// What the energy balance needs of a state, without the state.

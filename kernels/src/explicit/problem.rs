@@ -8,6 +8,7 @@ use pogo_formats::mesh::MeshView;
 use super::dashpot::Dashpot;
 use super::elements::SectionProperties;
 use super::groups::groups_of;
+use super::projection::{LinearRows, ProjectionError};
 use crate::dynamics::{Constraint, ModelError, NodalForce, State, check_dofs, check_length};
 
 /// A discretised problem, independent of device and precision.
@@ -37,11 +38,14 @@ pub struct Problem<'a> {
     pub forces: Vec<NodalForce>,
     /// Prescribed components.
     pub constraints: Vec<Constraint>,
-    /// Degrees of freedom whose u_n and Δu_{n+1} are recorded at each recorded step.
+    /// Degrees of freedom whose u_n and Δu_{n+1} are recorded at each recorded step. With linear constraints also n_dofs + a
+    /// degree of freedom: the first number recorded is the force that they put on it, N.
     pub monitors: Vec<u64>,
     /// Displacements that are copied after each step. Nodes that are copied to have no mass, and neither forces nor
     /// constraints nor monitors.
     pub copied: CopiedDisplacements,
+    /// Linear constraints. None in a model with fluids, dashpots or stiffness-proportional damping.
+    pub rows: LinearRows,
     /// Where fluids touch solids. Both nodes of a pair are in the same block.
     pub wet: Vec<WetPair>,
 }
@@ -84,6 +88,14 @@ pub enum StepperError {
     /// Displacements are copied, in a part of a model or on a device.
     #[error("displacements that are copied from node to node need a stepper of the whole model on the CPU")]
     Copied,
+    /// Linear constraints in a part of a model or on a device.
+    #[error("linear constraints need a stepper of the whole model on the CPU")]
+    Linear,
+    /// Linear constraints beside what they are not computed with.
+    #[error("linear constraints are not computed together with {what}")]
+    LinearWith { what: &'static str },
+    #[error(transparent)]
+    Projection(#[from] ProjectionError),
     #[error("fluids are computed on the CPU alone")]
     Fluid,
     /// β is negative or no number.
@@ -154,6 +166,35 @@ impl Problem<'_> {
         SubDomains::new(method, &own, needed)
     }
 
+    /// What linear constraints are not computed with.
+    pub fn beside_rows(&self) -> Option<&'static str> {
+        if self.rows.is_empty() {
+            return None;
+        }
+        let found = [
+            (self.mesh.has_fluid(), "fluids (acoustic elements)"),
+            (self.is_lagged(), "stiffness-proportional damping (BETA)"),
+            (!self.dashpots.is_empty(), "an impedance boundary (infinite elements)"),
+            (!self.copied.is_empty(), "periodic sides (mpi)"),
+        ];
+        found.into_iter().find(|(is_there, _)| *is_there).map(|(_, what)| what)
+    }
+
+    fn check_rows(&self, n_dofs: usize) -> Result<(), StepperError> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        if let Some(what) = self.beside_rows() {
+            return Err(StepperError::LinearWith { what });
+        }
+        check_length("degrees of freedom of linear constraints", n_dofs, self.rows.n_dofs as usize)?;
+        let end = self.rows.n_dofs + self.rows.n_massless as u64;
+        if let Some(&dof) = self.rows.dofs.iter().find(|&&dof| dof >= end) {
+            return Err(ModelError::Dof { what: "linear constraint", dof, n_dofs: end as usize }.into());
+        }
+        Ok(())
+    }
+
     /// That lengths and references agree, for the state of `n_nodes` nodes.
     pub(super) fn check(&self, state: &State, n_nodes: usize) -> Result<(), StepperError> {
         let (mesh, blocks) = (&self.mesh, &self.blocks);
@@ -198,7 +239,12 @@ impl Problem<'_> {
         if let Some(pair) = self.wet.iter().find(|pair| pair.fluid.max(pair.solid) as usize >= mesh.n_nodes()) {
             check_length("nodes", pair.fluid.max(pair.solid) as usize + 1, mesh.n_nodes())?;
         }
-        check_dofs(mesh.n_nodes() * mesh.dimension, &self.forces, &self.constraints, &self.monitors)?;
+        let n_dofs = mesh.n_nodes() * mesh.dimension;
+        // Beyond, those of linear constraints record the force on a degree of freedom.
+        let limit = if self.rows.is_empty() { n_dofs } else { 2 * n_dofs };
+        check_dofs(n_dofs, &self.forces, &self.constraints, &[])?;
+        check_dofs(limit, &[], &[], &self.monitors)?;
+        self.check_rows(n_dofs)?;
         let is_wrong = |dashpot: &&Dashpot| {
             let mass = self.lumped_mass.get(dashpot.node as usize);
             !mass.is_some_and(|&mass| mass > 0.0)

@@ -74,6 +74,7 @@ impl Case {
             constraints: Vec::new(),
             monitors: Vec::new(),
             copied: Default::default(),
+            rows: Default::default(),
             wet: Vec::new(),
         }
     }

@@ -8,12 +8,13 @@ use pogo_formats::mesh::MeshView;
 use pogo_formats::write::traces::Traces;
 use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::dynamics::{Constraint, State};
+use pogo_kernels::explicit::{LinearRows, ProjectionError};
 use pogo_kernels::explicit::elements::StableIncrement;
 
 use super::columns::Columns;
 use super::loads::{self, LoadError};
 use super::matter::Matter;
-use super::periodic;
+use super::{linear, periodic};
 use crate::call::Call;
 use crate::error::SolveError;
 use crate::run::conditions::{self, Forces};
@@ -30,6 +31,8 @@ pub(super) struct Actions {
     pub initial_velocities: BTreeMap<u64, f64>,
     /// Nodes with no motion of their own.
     pub copied: CopiedDisplacements,
+    /// Linear constraints.
+    pub rows: LinearRows,
 }
 
 /// Loads, boundary conditions and initial velocities; their functions of time become columns of `signals`.
@@ -46,7 +49,8 @@ fn actions(
     let initial_velocities = conditions::initial_velocities(dofs, &setup.initial_velocities)?;
     let mut constraints =
         conditions::constraints(dofs, &setup.boundaries, &setup.amplitudes, &initial_velocities, signals)?;
-    let mut forces = loads::forces(mesh, setup, &matter.sections, &constraints, signals)?;
+    let rows = linear::rows(mesh, setup, signals)?;
+    let mut forces = loads::forces(mesh, setup, &matter.sections, (&constraints, &rows), signals)?;
     periodic::leave_out(setup, mesh, &mut forces, &mut constraints);
     for force in &forces.free {
         let node = (force.dof / mesh.dimension as u64) as usize;
@@ -55,7 +59,7 @@ fn actions(
             return Err(LoadError::Massless { label });
         }
     }
-    Ok(Actions { forces, constraints, initial_velocities, copied: setup.copied.clone() })
+    Ok(Actions { forces, constraints, initial_velocities, copied: setup.copied.clone(), rows })
 }
 
 /// A model that is ready to be put on a stepper, but for its block tables.
@@ -104,7 +108,7 @@ pub(super) fn assemble<'a>(
     let sampling = |interval: &_| schedule::steps(interval, clock);
     let (nodal, elemental) = (&setup.histories, &setup.element_histories);
     let (traces, steps) = Traces::plan(nodal, mesh.node_names(), elemental, &mesh.groups, sampling);
-    let supported = (reaction_dofs, actions.forces.supported.as_slice());
+    let supported = (reaction_dofs, actions.forces.supported.as_slice(), &actions.rows);
     let mut columns =
         Columns::new(mesh, &matter, &traces, supported, signals.clone(), dt).map_err(|error| call.refuse(error))?;
     let histories = Histories::plan((traces, steps), dofs, dt, &mut columns)?;
@@ -134,7 +138,7 @@ pub(super) fn initial_state(
     actions: &Actions,
     signals: &mut Signals<'_>,
     (time_increment, start): (f64, Start),
-) -> State {
+) -> Result<State, ProjectionError> {
     let n_dofs = mesh.n_nodes() * mesh.dimension;
     let table = signals.table(0, 1);
     let dt = time_increment;
@@ -143,6 +147,13 @@ pub(super) fn initial_state(
         displacement[constraint.dof as usize] = constraint.value * table.values[constraint.signal as usize];
     }
     actions.copied.copy(&mut displacement, mesh.dimension);
+    let projection = match actions.rows.is_empty() {
+        true => None,
+        false => Some(linear::projection(matter, mesh.dimension, actions)?),
+    };
+    if let Some(projection) = &projection {
+        projection.project(&mut displacement, |signal| table.values[signal as usize]);
+    }
     // What stands before Δt² a_0.
     let weight = match start {
         Start::SecondOrder => 0.5,
@@ -197,13 +208,16 @@ pub(super) fn initial_state(
             constraint.value * signals.increment_before_start(constraint.signal as usize);
     }
     actions.copied.copy(&mut increment, mesh.dimension);
+    if let Some(projection) = &projection {
+        projection.project(&mut increment, |signal| signals.increment_before_start(signal as usize));
+    }
     // Copies feel no force.
     let has_mass = |dof: usize| matter.lumped_mass[dof / mesh.dimension] > 0.0;
     let stored = |(dof, force): (usize, &f64)| -0.5 * (displacement[dof] - increment[dof]) * force;
     let stored = stiff_force.iter().enumerate().filter(|&(dof, _)| has_mass(dof)).map(stored);
     // A sum of nothing is −0.
     let damped_energy = 0.0 + stored.sum::<f64>();
-    State { step: 0, displacement, increment, external_work: 0.0, damped_energy }
+    Ok(State { step: 0, displacement, increment, external_work: 0.0, damped_energy })
 }
 
 /// Subtracts C v_0 and G v_0 from `force`, C = Σ β_m K_m and G of dashpots, with the velocities of supports that move from the start.

@@ -4,18 +4,19 @@
 //! RF_n = m A_n + c V_n + f_int(u_n + β/Δt Δu_n) − F_n    on prescribed components, 0 elsewhere
 //! ```
 //!
-//! with the force A p_n of a fluid that touches the node among F_n.
+//! with the force A p_n of a fluid that touches the node, and that of linear constraints, among F_n.
 //!
 //! Only the rows of K that belong to those components are assembled, once, so that a reaction at every step costs
 //! nothing beside the step itself. Strain and stress of an element are means over its volume, from u_n of its nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use pogo_formats::explicit::ElementQuantity;
 use pogo_formats::mesh::MeshView;
 use pogo_formats::write::traces::{TraceColumn, TraceQuantity, Traces};
 use pogo_kernels::dynamics::NodalForce;
 use pogo_kernels::dynamics::signals::Signals;
+use pogo_kernels::explicit::LinearRows;
 use pogo_kernels::explicit::elements::{ElementError, ElementProbe, element_probes, energy_density, mises};
 
 use super::matter::Matter;
@@ -29,7 +30,7 @@ pub(super) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// Reactions at `dofs` (increasing), on which `forces` act, and the columns of elements in `traces`.
+    /// Reactions at `dofs` (increasing), on which `forces` and the constraints `rows` act, and the columns of elements in `traces`.
     ///
     /// # Errors
     /// A trace of an element that is not there.
@@ -37,11 +38,14 @@ impl<'a> Columns<'a> {
         mesh: &MeshView<'_>,
         matter: &Matter,
         traces: &Traces,
-        (dofs, forces): (Vec<u64>, &[NodalForce]),
+        (dofs, forces, rows): (Vec<u64>, &[NodalForce], &LinearRows),
         signals: Signals<'a>,
         time_increment: f64,
     ) -> Result<Self, ElementError> {
-        let reactions = Reactions::new(mesh, matter, dofs, forces, signals, time_increment);
+        let mut reactions = Reactions::new(mesh, matter, dofs, forces, signals, time_increment);
+        let named: HashSet<u64> = rows.dofs.iter().copied().collect();
+        let held = reactions.dofs.iter().enumerate().filter(|(_, dof)| named.contains(dof));
+        reactions.held = held.map(|(row, dof)| (row, rows.n_dofs + dof)).collect();
         Ok(Self { reactions, elements: ElementColumns::new(mesh, matter, traces)? })
     }
 }
@@ -103,6 +107,9 @@ struct Reactions<'a> {
     wet: Vec<(usize, u64, f64)>,
     /// Where those degrees of freedom stand in a record.
     wet_positions: Vec<usize>,
+    /// Row, and what monitors the force of linear constraints on its degree of freedom.
+    held: Vec<(usize, u64)>,
+    held_positions: Vec<usize>,
     signals: Signals<'a>,
     time_increment: f64,
     /// Where each of `columns` stands in a record.
@@ -156,6 +163,8 @@ impl<'a> Reactions<'a> {
         Self {
             wet: wet.collect(),
             wet_positions: Vec::new(),
+            held: Vec::new(),
+            held_positions: Vec::new(),
             mass: dofs.iter().map(|dof| matter.lumped_mass[node(dof)]).collect(),
             damping_rate: dofs.iter().map(|dof| matter.damping_rate.get(node(dof)).copied().unwrap_or(0.0)).collect(),
             forces: forces.iter().filter_map(in_rows).collect(),
@@ -177,7 +186,8 @@ impl<'a> Reactions<'a> {
 
     fn monitors(&self) -> Vec<u64> {
         let of_fluids = self.wet.iter().map(|(_, dof, _)| dof);
-        self.columns.iter().chain(&self.dofs).chain(of_fluids).copied().collect()
+        let of_rows = self.held.iter().map(|(_, monitor)| monitor);
+        self.columns.iter().chain(&self.dofs).chain(of_fluids).chain(of_rows).copied().collect()
     }
 
     fn bind(&mut self, monitors: &[u64]) {
@@ -185,6 +195,7 @@ impl<'a> Reactions<'a> {
         self.column_positions = self.columns.iter().map(find).collect();
         self.dashpot_positions = self.dashpots.iter().map(|(_, column, _)| find(column)).collect();
         self.dof_positions = self.dofs.iter().map(find).collect();
+        self.held_positions = self.held.iter().map(|(_, monitor)| find(monitor)).collect();
         self.wet_positions = self.wet.iter().map(|(_, dof, _)| find(dof)).collect();
     }
 
@@ -220,6 +231,9 @@ impl<'a> Reactions<'a> {
         for (&(row, _, area), &position) in self.wet.iter().zip(&self.wet_positions) {
             // Less A p.
             self.reactions[row] += area * record.values[position][1] / dt;
+        }
+        for (&(row, _), &position) in self.held.iter().zip(&self.held_positions) {
+            self.reactions[row] -= record.values[position][0];
         }
         &self.reactions
     }

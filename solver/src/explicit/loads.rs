@@ -5,9 +5,10 @@ use pogo_formats::explicit::{Lumping, Setup};
 use pogo_formats::mesh::MeshView;
 use pogo_kernels::dynamics::Constraint;
 use pogo_kernels::dynamics::signals::{Signal, Signals};
+use pogo_kernels::explicit::LinearRows;
 use pogo_kernels::explicit::elements::{self, ElementError, SectionProperties};
 
-use super::faces;
+use super::{faces, linear};
 use crate::run::conditions::{ConditionError, Dofs, ForceSum, Forces, is_absolute};
 
 /// A load that the mesh cannot carry.
@@ -17,6 +18,12 @@ pub(crate) enum LoadError {
     Condition(#[from] ConditionError),
     #[error(transparent)]
     Element(#[from] ElementError),
+    #[error("load {name} acts on {unknown}, which no constraint carries: *RIGID BODY, *COUPLING or *EQUATION would")]
+    NotCarried {
+        name: String,
+        /// Node and degree of freedom.
+        unknown: String,
+    },
     #[error("a load acts on node {label}, which has no mass: no element uses it")]
     Massless {
         /// The user's label.
@@ -24,7 +31,7 @@ pub(crate) enum LoadError {
     },
 }
 
-/// Nodal forces of all loads; those on `constraints` apart.
+/// Nodal forces of all loads; those on `constraints` apart. Loads on massless unknowns act on the nodes that carry them by `rows`.
 ///
 /// # Errors
 /// An index beyond the mesh, or a third component in 2D.
@@ -32,7 +39,7 @@ pub(super) fn forces(
     mesh: &MeshView<'_>,
     setup: &Setup,
     sections: &[SectionProperties],
-    constraints: &[Constraint],
+    (constraints, rows): (&[Constraint], &LinearRows),
     signals: &mut Signals<'_>,
 ) -> Result<Forces, LoadError> {
     let dofs = super::dofs(mesh);
@@ -43,6 +50,7 @@ pub(super) fn forces(
         let magnitude = if absolute { 1.0 } else { load.magnitude };
         model.add(load, magnitude, signals, &mut sum)?;
     }
+    linear::add_loads(setup, rows, mesh.dimension, signals, &mut sum)?;
     Ok(sum.forces(constraints))
 }
 

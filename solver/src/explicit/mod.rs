@@ -11,6 +11,7 @@ mod faces;
 mod fluid;
 mod host;
 mod impedance;
+mod linear;
 mod loads;
 mod matter;
 mod model;

@@ -16,6 +16,7 @@ use pogo_kernels::explicit::elements::StableIncrement;
 use super::assemble::{self, Actions, Assembled};
 use super::fluid;
 use super::host;
+use super::linear;
 use super::matter::Matter;
 use super::model::Model;
 use super::periodic;
@@ -48,6 +49,7 @@ pub(super) fn run(
     let began = Instant::now();
     let mesh = &file.mesh();
     periodic::check_call(setup, call, observer)?;
+    linear::check_call(setup, call, observer)?;
     fluid::check_call(mesh, call, observer)?;
     let (assembled, stable) = assembled(file, setup, call)?;
     let Assembled { matter, bound, clock, mut signals, actions, columns, mut histories } = assembled;
@@ -55,13 +57,15 @@ pub(super) fn run(
     let problem = problem(file, &matter, &actions, clock, monitors);
     single::check(&problem, call)?;
     host::check_call(&problem, call, observer)?;
+    linear::check(&problem, setup, call, observer)?;
     let owner = format!("element {}", mesh.element_name(bound.element));
     run::check_stability(call, clock.time_increment, stable.increment, &owner, ", refine less there", observer)?;
     let pogo = PogoHistories::plan(mesh, setup, call, clock, &histories)?;
     let identity = identity(mesh, setup, call, clock);
     let set_up = timings::stage("set up");
     let (state, energies) = run::start(call, &identity, &mut histories, || {
-        Ok(assemble::initial_state(mesh, &matter, &actions, &mut signals, (clock.time_increment, setup.explicit.start)))
+        let start = (clock.time_increment, setup.explicit.start);
+        assemble::initial_state(mesh, &matter, &actions, &mut signals, start).map_err(|error| call.refuse(error))
     })?;
     let engine = Engine::new(&problem, &state, &signals, call, observer)?;
     drop(set_up);
@@ -166,6 +170,7 @@ fn problem<'a>(
         constraints: actions.constraints.clone(),
         monitors,
         copied: actions.copied.clone(),
+        rows: actions.rows.clone(),
         wet,
     }
 }

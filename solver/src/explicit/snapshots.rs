@@ -15,7 +15,7 @@ use pogo_formats::write::plot::{Look, MeshPicture, Scalar, sheet};
 use pogo_formats::write::report::{self, MeshSample, Report};
 use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::dynamics::{SignalTable, State};
-use pogo_kernels::explicit::DashpotStep;
+use pogo_kernels::explicit::{DashpotStep, Projection};
 use pogo_kernels::explicit::elements::{ElementFields, element_fields};
 
 use super::assemble::Actions;
@@ -224,9 +224,36 @@ impl Model<'_> {
             acceleration[dof] = (next - state.displacement[dof] - state.increment[dof]) / (dt * dt);
         }
         self.actions.copied.copy(&mut acceleration, dimension);
+        self.hold(&mut acceleration, state, signals);
         let velocity: Vec<f64> =
             state.increment.iter().zip(&acceleration).map(|(du, a)| du / dt + 0.5 * dt * a).collect();
         [velocity, acceleration].map(|values| fluid::without_fluid(self.matter, dimension, &values).unwrap_or(values))
+    }
+
+    /// Projects accelerations onto the linear constraints: what these prescribe is the second difference of their signals.
+    fn hold(&self, acceleration: &mut [f64], state: &State, signals: &mut Signals<'_>) {
+        if self.actions.rows.is_empty() {
+            return;
+        }
+        let dt = self.clock.time_increment;
+        let before = state.step.saturating_sub(1);
+        let table = signals.table(before, (state.step - before) as usize + 2);
+        let value = |row: usize, signal: u32| table.values[row * table.n_signals + signal as usize];
+        let second = |signal: u32| match state.step {
+            0 => value(1, signal) - value(0, signal) - signals.increment_before_start(signal as usize),
+            _ => value(2, signal) - 2.0 * value(1, signal) + value(0, signal),
+        };
+        let is_prescribed = |dof| self.actions.constraints.binary_search_by_key(&dof, |held| held.dof).is_ok();
+        let inverse_mass = |dof: u64| {
+            let node = dof as usize / self.mesh.dimension;
+            let alpha = self.matter.damping_rate.get(node).copied().unwrap_or(0.0);
+            let mass = self.matter.lumped_mass[node] * (1.0 + 0.5 * alpha * dt);
+            if is_prescribed(dof) || mass <= 0.0 { 0.0 } else { 1.0 / mass }
+        };
+        // The stepper has made the same projection.
+        if let Ok(projection) = Projection::new(&self.actions.rows, inverse_mass) {
+            projection.project(acceleration, |signal| second(signal) / (dt * dt));
+        }
     }
 
     /// What pictures show of each node, (n_nodes,): the size of the displacement; in models with fluids the density of momentum,

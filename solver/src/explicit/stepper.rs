@@ -168,7 +168,7 @@ impl Engine {
             let (stepper, bytes_per_node_step) = cpu_stepper(call.settings.precision, problem, state, options)?;
             Ok(Self { stepper, bytes_per_node_step, device: "cpu".into(), n_threads })
         };
-        if !problem.copied.is_empty() || problem.mesh.has_fluid() || problem.only_on_cpu().is_some() {
+        if !(problem.copied.is_empty() && problem.rows.is_empty()) || problem.mesh.has_fluid() || problem.only_on_cpu().is_some() {
             return cpu(observer);
         }
         let gpu = |ordinal, observer: &mut dyn Observer| {
@@ -301,7 +301,9 @@ fn of_whole_model(problem: &Problem<'_>, bound: f64, n_threads: usize) -> Option
 fn of_undamped_model(problem: &Problem<'_>, n_threads: usize) -> Option<f64> {
     let n_dofs = problem.lumped_mass.len() * problem.mesh.dimension;
     let rest = State { displacement: vec![0.0; n_dofs], increment: vec![0.0; n_dofs], ..State::default() };
-    let (mut stepper, _) = cpu_stepper(Precision::F64, problem, &rest, CpuOptions::new(n_threads)).ok()?;
+    // Constraints lower frequencies alone.
+    let unbound = Problem { rows: Default::default(), monitors: Vec::new(), ..problem.clone() };
+    let (mut stepper, _) = cpu_stepper(Precision::F64, &unbound, &rest, CpuOptions::new(n_threads)).ok()?;
     let constrained: Vec<u64> = problem.constraints.iter().map(|constraint| constraint.dof).collect();
     let (mass, dimension) = (&problem.lumped_mass, problem.mesh.dimension);
     // A stepper on the CPU does not fail.

@@ -146,6 +146,7 @@ pub fn steel(time: f64) -> Setup {
         initial_velocities: Vec::new(),
         shots: Vec::new(),
         copied: Default::default(),
+        linear: Default::default(),
         interface: Default::default(),
         impedances: Vec::new(),
         absorbing_layers: Vec::new(),

@@ -68,6 +68,15 @@ impl Inspect for Explicit {
             format!("{quantities}, {}", words::interval(&field.interval))
         });
         page.items("fields", &fields);
+        if !setup.linear.is_empty() {
+            let (rows, massless) = (setup.linear.n_rows(), setup.linear.massless.len());
+            page.figure("linear_constraints", &rows);
+            page.figure("massless_unknowns", &massless);
+            page.line(
+                "constraints",
+                format_args!("{}, {}", counted(rows, "row"), counted(massless, "massless unknown")),
+            );
+        }
         if !setup.copied.is_empty() {
             let n = setup.copied.to.len();
             page.figure("copied_displacements", &n);

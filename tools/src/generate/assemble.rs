@@ -180,6 +180,7 @@ pub(super) fn act(mut mesh: Mesh, materials: Vec<Material>, sections: Vec<Sectio
         initial_velocities: Vec::new(),
         shots: Vec::new(),
         copied: Default::default(),
+        linear: Default::default(),
         interface: Default::default(),
         impedances: Vec::new(),
         absorbing_layers: Vec::new(),

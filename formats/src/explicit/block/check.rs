@@ -95,6 +95,7 @@ fn setup(mesh: &MeshView, setup: &Setup) -> Check {
     let limits = Limits { amplitudes: &setup.amplitudes, n_nodes, dimension: mesh.dimension };
     limits.check(&setup.boundaries, &setup.initial_velocities, &setup.histories)?;
     setup.copied.check(n_nodes)?;
+    setup.linear.check(&limits)?;
     interface(mesh, &setup.interface)?;
     for section in &setup.sections {
         require((section.material as usize) < setup.materials.len(), || {

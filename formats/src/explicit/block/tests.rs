@@ -113,6 +113,7 @@ fn model(nx: u32, ny: u32, capacity: u32, triangles: impl Fn(u32) -> bool) -> Co
         initial_velocities: vec![InitialVelocity { name: "start".into(), nodes: vec![3], component: 0, value: 2.0 }],
         shots: Vec::new(),
         copied: Default::default(),
+        linear: Default::default(),
         interface: Default::default(),
         impedances: Vec::new(),
         absorbing_layers: vec![AbsorbingLayer {

@@ -1,6 +1,7 @@
 //! What a deck says → a [`Model`]: drops what no section uses and checks that nothing is missing.
 
 mod infinite;
+mod linear;
 mod missing;
 mod shape;
 mod units;
@@ -9,7 +10,7 @@ use self::missing::{complete, incomplete, nothing_to_compute, report_others, wit
 use self::shape::{distortion, orient};
 use super::{ExplicitSettings, Lumping, Material, Model, Section, Setup};
 use crate::dynamics::shots::belongs;
-use crate::dynamics::{CopiedDisplacements, Increment, LoadKind, Start};
+use crate::dynamics::{CopiedDisplacements, Increment, LinearConstraints, LoadKind, Start};
 use crate::mesh::{ElementGroup, ElementKind, Mesh};
 use crate::read::deck::regroup::{DROPPED, new_index, regroup, remap, renumber_elements, repeats, retain_where};
 use crate::read::deck::{Deck, DeckError, NO_SECTION, Note, Step, flatten};
@@ -57,11 +58,15 @@ impl Deck {
         let mut findings = Findings { problems: Vec::new(), notes: std::mem::take(&mut self.notes) };
         report_others(&self, &mut findings);
         let nothing = nothing_to_compute(&self);
+        let labels = linear::labels(&self);
+        let mut rows = LinearConstraints::default();
         keep_elements(&mut self, &mut findings);
         if self.mesh.n_elements() > 0 {
             set_dimension(&mut self.mesh, &mut findings);
             check_shapes(&mut self.mesh, &mut findings);
-            if let Some(nodes) = keep_nodes(&mut self.mesh, &mut findings) {
+            let nodes = keep_nodes(&mut self.mesh, &mut findings);
+            rows = linear::resolve(&mut self, nodes.as_deref(), &labels, &mut findings);
+            if let Some(nodes) = nodes {
                 renumber_nodes(&mut self, &nodes, &mut findings);
             }
         } else {
@@ -94,6 +99,7 @@ impl Deck {
             initial_velocities: self.initial_velocities,
             shots: self.shots,
             copied: self.copied,
+            linear: rows,
             interface: Default::default(),
             impedances,
             absorbing_layers: Vec::new(),

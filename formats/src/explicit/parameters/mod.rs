@@ -82,7 +82,9 @@ impl Adjustable for Setup {
         self.sections.iter_mut().for_each(|item| section(&mut table, item, &material_names));
         amplitudes(&mut table, &mut self.amplitudes);
         self.loads.iter_mut().for_each(|item| load(&mut table, item, &amplitude_names));
+        self.linear.loads.iter_mut().for_each(|item| load(&mut table, item, &amplitude_names));
         table.boundaries(&mut self.boundaries, &amplitude_names);
+        table.boundaries(&mut self.linear.prescribed, &amplitude_names);
         table.initial_velocities(&mut self.initial_velocities);
         self.absorbing_layers.iter_mut().for_each(|item| absorbing(&mut table, item));
         table.histories(&mut self.histories);

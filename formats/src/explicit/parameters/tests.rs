@@ -59,6 +59,7 @@ fn setup() -> Setup {
         initial_velocities: vec![InitialVelocity { name: "fly".into(), nodes: vec![], component: 0, value: 3.0 }],
         shots: Vec::new(),
         copied: Default::default(),
+        linear: Default::default(),
         interface: Default::default(),
         impedances: Vec::new(),
         absorbing_layers: vec![

@@ -167,7 +167,7 @@ pub(super) const ACCEPTED: &[Accepted] = &[
         "NSET",
         Data::Wanted { unless: "ELSET" },
         CHECKED,
-        &[(Used, "ELSET, GENERATE, INPUT, INSTANCE, NSET"), (NAMED_ONLY, "INTERNAL, UNSORTED")],
+        &[(Used, "ELSET, GENERATE, INPUT, INSTANCE, NSET, UNSORTED"), (NAMED_ONLY, "INTERNAL")],
     ),
     entry(
         "ELSET",
@@ -346,6 +346,58 @@ pub(super) const ACCEPTED: &[Accepted] = &[
             (COMPLEX, "IMAGINARY, LOAD CASE"),
             (EARLIER, "SUBMODEL, STEP, DATA SET"),
             (DELAY, "TIME DELAY"),
+        ],
+    ),
+    entry("TRANSFORM", NEEDED, &[6], &[(Used, "NSET, TYPE")]),
+    entry("EQUATION", NEEDED, CHECKED, &[(Used, "INPUT"), (Refused("an equation holds for the whole run"), "REMOVE")]),
+    entry(
+        "MPC",
+        NEEDED,
+        CHECKED,
+        &[(Used, "INPUT"), (SUBROUTINE, "USER"), (Refused("give nodes or sets pair by pair"), "MODE")],
+    ),
+    entry(
+        "TIE",
+        NEEDED,
+        &[2],
+        &[
+            (Used, "NAME, POSITION TOLERANCE, TIED NSET, TYPE"),
+            (Idle("no node is moved; gaps are noted"), "ADJUST"),
+            (Idle("solids have displacements alone"), "CONSTRAINT RATIO, NO ROTATION, NO THICKNESS, NO PORE, NO TEMPERATURE"),
+            (CYCLIC, "CYCLIC SYMMETRY, MULTICOMPONENT"),
+            (Refused("give *EQUATION for pressures"), "FLUID PERIODIC"),
+        ],
+    ),
+    entry(
+        "RIGID BODY",
+        Data::Optional,
+        &[0],
+        &[
+            (Used, "ELSET, NSET, PIN NSET, POSITION, REF NODE, TIE NSET"),
+            (Idle("temperatures are not computed"), "ISOTHERMAL"),
+            (Refused("a rigid body has nodes of elements"), "ANALYTICAL SURFACE"),
+            (Refused("the reference node has both its displacements and its rotations"), "ROT NODE"),
+            (Refused("its elements are solids with a material"), "DENSITY, NODAL THICKNESS, OFFSET, THICKNESS"),
+        ],
+    ),
+    entry(
+        "COUPLING",
+        Data::Never,
+        CHECKED,
+        &[
+            (Used, "CONSTRAINT NAME, INFLUENCE RADIUS, REF NODE, SURFACE"),
+            (Refused("components are global; couple global components"), "ORIENTATION"),
+            (Idle("temperatures are not computed"), "ALPHA"),
+        ],
+    ),
+    entry("KINEMATIC", Data::Optional, &[2], &[]),
+    entry(
+        "DISTRIBUTING",
+        Data::Optional,
+        &[2],
+        &[
+            (Used, "WEIGHTING METHOD"),
+            (Idle("solids have displacements alone, of which both kinds take the mean"), "COUPLING"),
         ],
     ),
     entry(

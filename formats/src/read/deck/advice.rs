@@ -3,6 +3,7 @@
 use super::ReadOptions;
 use super::keywords::{Class, IgnoreList, NONLINEAR, OTHER_PHYSICS, SECTION, classify, nearest};
 use super::lexer::{Place, compact};
+use super::lines::class_of;
 use super::log::Log;
 use super::mesh_cards::shorten;
 use super::report::{KeywordCount, KeywordUse};
@@ -38,7 +39,7 @@ pub(super) fn log_keywords(
                 log.note(place, format!("*{name} is left out: the job sets the time{times}"));
             }
             KeywordUse::Ignored => {
-                let why = match classify(&key) {
+                let why = match class_of(&key, situation.options.lines) {
                     Some(Class::Refused { family, .. }) if !situation.ignore.covers(&[&key, family, "STEP"]) => {
                         "left out: the job defines its material"
                     }
@@ -62,7 +63,7 @@ fn is_procedure(key: &str) -> bool {
 
 /// Why a keyword is refused. `key` is as [`compact`] gives it, `name` and `times` as they are shown.
 fn refusal(keyword: &str, key: &str, name: &str, times: &str, situation: &Situation) -> String {
-    match classify(key) {
+    match class_of(key, situation.options.lines) {
         Some(Class::Refused { why: SECTION, .. }) if !situation.has_elements => {
             format!("*{name} is not supported{times}: {SECTION}")
         }

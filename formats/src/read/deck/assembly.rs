@@ -233,6 +233,12 @@ impl Assembly {
         self.named(entity, "", name)
     }
 
+    /// Whether a set of the assembly itself, or of a flat deck, keeps the order in which its members are given.
+    pub fn is_unsorted(&self, name: &str) -> bool {
+        let sets = self.parts[0].raw.sets(Entity::Node);
+        sets.find(name).is_some_and(|at| sets.list[at].unsorted)
+    }
+
     /// What to say of a set that the assembly has not, but an instance has.
     pub fn hint(&self, entity: Entity, name: &str) -> String {
         let has_it =

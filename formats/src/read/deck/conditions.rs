@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use super::assembly::Assembly;
 use super::data::{Entry, entries, numbers};
 use super::keywords::IgnoreList;
+use super::linear::{Held, Linear, ROTATION};
 use super::lexer::{Card, Place};
 use super::log::Log;
 use super::raw::{Entity, RawDeck};
@@ -54,8 +55,9 @@ pub(super) struct Conditions<'a> {
     default_amplitude: Option<u32>,
     /// Names of amplitudes that could not be read. What refers to them gives no further error.
     bad_amplitudes: Vec<String>,
-    /// Boundary conditions from before the step.
-    n_model_boundaries: usize,
+    /// Boundary conditions from before the step: those of displacements, and those of rotations and of own axes.
+    n_model_boundaries: [usize; 2],
+    linear: Linear<'a>,
 }
 
 impl<'a> Conditions<'a> {
@@ -72,7 +74,8 @@ impl<'a> Conditions<'a> {
             initial_names: HashSet::new(),
             default_amplitude: None,
             bad_amplitudes: Vec::new(),
-            n_model_boundaries: 0,
+            n_model_boundaries: [0; 2],
+            linear: Linear::new(assembly),
         }
     }
 
@@ -93,10 +96,13 @@ impl<'a> Conditions<'a> {
             self.push_amplitude("RAMP", AmplitudeShape::Tabular { times, values }, false);
         }
         let mut stepped = false;
+        if !self.lines {
+            self.linear.read(raw, log);
+        }
         for entry in &raw.cards {
             if entry.in_step && !stepped {
                 stepped = true;
-                self.n_model_boundaries = self.deck.boundaries.len();
+                self.n_model_boundaries = [self.deck.boundaries.len(), self.linear.deck.prescribed.len()];
             }
             let card = &entry.card;
             match card.keyword.key.as_str() {
@@ -126,6 +132,7 @@ impl<'a> Conditions<'a> {
                 _ => {}
             }
         }
+        self.deck.linear = self.linear.deck;
         self.gravity_of_sets
     }
 
@@ -256,10 +263,11 @@ impl<'a> Conditions<'a> {
 
     fn boundary(&mut self, card: &Card, in_step: bool, log: &mut Log) {
         let place = card.keyword.place;
-        if card.keyword.word("OP") == "NEW" && in_step && self.n_model_boundaries > 0 {
+        if card.keyword.word("OP") == "NEW" && in_step && self.n_model_boundaries != [0; 2] {
             log.note(place, "OP=NEW: the boundary conditions from before the step are removed");
-            self.deck.boundaries.drain(..self.n_model_boundaries);
-            self.n_model_boundaries = 0;
+            self.deck.boundaries.drain(..self.n_model_boundaries[0]);
+            self.linear.deck.prescribed.drain(..self.n_model_boundaries[1]);
+            self.n_model_boundaries = [0; 2];
         }
         let kind = match card.keyword.word("TYPE").as_str() {
             "" | "DISPLACEMENT" => BoundaryKind::Displacement,
@@ -280,13 +288,18 @@ impl<'a> Conditions<'a> {
             let before = run.take().filter(|_| bare);
             let word = entry.word(1);
             if let Some((_, dofs)) = NAMED_KINDS.iter().find(|(kind, _)| *kind == word && !entry.has_more(2)) {
-                let dimension = self.dimension;
-                for dof in dofs.iter().filter(|dof| **dof <= dimension) {
-                    self.push_boundary(&name, nodes.clone(), dof - 1, BoundaryKind::Displacement, 0., None);
+                for &dof in *dofs {
+                    let held = Held { component: dof - 1, kind: BoundaryKind::Displacement, value: 0., amplitude: None };
+                    if dof <= self.dimension || self.rotates(u32::from(dof), &nodes) {
+                        self.push_held(&name, nodes.clone(), held, entry.place, log);
+                    }
                 }
                 continue;
             }
             let Some((first, last, value)) = prescribed(&entry, log) else { continue };
+            let turned = nodes.iter().any(|&node| self.linear.has_axes(node)) || self.linear.turn(&nodes);
+            let bare = bare && !turned;
+            let before = before.filter(|_| bare);
             if let Some((_, _, _, start)) = before.filter(|b| (b.0, b.1, b.2) == (first, last, value.to_bits())) {
                 self.deck.boundaries[start..].iter_mut().for_each(|b| b.nodes.extend_from_slice(&nodes));
                 run = before;
@@ -300,11 +313,18 @@ impl<'a> Conditions<'a> {
                     self.push_pressure(&entry, nodes.clone(), value, amplitude, log);
                     continue;
                 }
-                let Some(component) = self.component(dof, value, entry.place, log) else { continue };
+                let component = match self.rotates(dof, &nodes) {
+                    true => dof as u8 - 1,
+                    false => match self.component(dof, value, entry.place, log) {
+                        Some(component) => component,
+                        None => continue,
+                    },
+                };
                 if value != 0. && amplitude.is_none() && kind == BoundaryKind::Displacement {
                     log.note(entry.place, "a displacement without an amplitude jumps to its value at t = 0");
                 }
-                self.push_boundary(&name, nodes.clone(), component, kind, value, amplitude);
+                let held = Held { component, kind, value, amplitude };
+                self.push_held(&name, nodes.clone(), held, entry.place, log);
             }
         }
     }
@@ -324,17 +344,33 @@ impl<'a> Conditions<'a> {
         self.deck.boundaries.push(Boundary { name, nodes, component: 0, kind, value, amplitude });
     }
 
-    fn push_boundary(
-        &mut self,
-        set: &str,
-        nodes: Vec<u32>,
-        component: u8,
-        kind: BoundaryKind,
-        value: f64,
-        amplitude: Option<u32>,
-    ) {
+    /// Whether a degree of freedom is a rotation of nodes that turn: reference nodes of rigid bodies and couplings.
+    fn rotates(&self, dof: u32, nodes: &[u32]) -> bool {
+        let axes = if self.dimension == 2 { 6..=6 } else { 4..=6 };
+        axes.contains(&dof) && self.linear.turn(nodes)
+    }
+
+    /// Prescribes a component from 0 to 5 of some nodes, along their own axes where they have some.
+    fn push_held(&mut self, set: &str, nodes: Vec<u32>, held: Held, place: Place, log: &mut Log) {
+        let Held { component, kind, value, amplitude } = held;
+        let (own, global): (Vec<u32>, Vec<u32>) = nodes.into_iter().partition(|&node| self.linear.has_axes(node));
+        if component >= ROTATION && !own.is_empty() {
+            return log.error(place, "a rotation of a node with *TRANSFORM: give reference nodes global axes");
+        }
         let name = unique_name(&format!("{set}.{}", component + 1), &mut self.boundary_names);
-        self.deck.boundaries.push(Boundary { name, nodes, component, kind, value, amplitude });
+        if !own.is_empty() {
+            let name = match global.is_empty() {
+                true => name.clone(),
+                false => unique_name(&name, &mut self.boundary_names),
+            };
+            self.linear.hold(&name, own, held);
+        }
+        let boundary = Boundary { name, nodes: global, component, kind, value, amplitude };
+        if component >= ROTATION {
+            self.linear.rotate(boundary);
+        } else if !boundary.nodes.is_empty() {
+            self.deck.boundaries.push(boundary);
+        }
     }
 
     fn initial(&mut self, card: &Card, log: &mut Log) {

@@ -41,7 +41,7 @@ const ALONE: &str = "";
 const GENERATES: &str = "let the program that wrote the deck write out all nodes and elements";
 pub(super) const SECTION: &str = "only *SOLID SECTION is read";
 pub(super) const NONLINEAR: &str = "only linear elastic materials are computed";
-const CONSTRAINT: &str = "constraints between nodes are not computed";
+const CONSTRAINT: &str = "*EQUATION, *MPC, *TIE, *RIGID BODY and *COUPLING are the constraints between nodes that are computed";
 const CYCLIC: &str = "cyclic symmetry is not computed; model the whole body";
 const CONTACT: &str = "contact is not computed";
 const THERMAL: &str = "temperatures are not computed";
@@ -105,12 +105,11 @@ pub(super) const CLASSES: &[(Class, &str)] = &[
     (refused("USER ELEMENT", "user elements are not computed"), "UEL PROPERTY, USER ELEMENT"),
     (
         refused("COUPLING", CONSTRAINT),
-        "COUPLING, DISTRIBUTING, DISTRIBUTING COUPLING, KINEMATIC, KINEMATIC COUPLING, SHELL TO SOLID COUPLING",
+        "DISTRIBUTING COUPLING, KINEMATIC COUPLING, SHELL TO SOLID COUPLING",
     ),
     (
         refused(ALONE, CONSTRAINT),
-        "EMBEDDED ELEMENT, EQUATION, FASTENER, INERTIA RELIEF, MPC, NETWORK MPC, PRE-TENSION SECTION, RELEASE, RIGID BODY, \
-         TIE",
+        "EMBEDDED ELEMENT, FASTENER, INERTIA RELIEF, NETWORK MPC, PRE-TENSION SECTION, RELEASE",
     ),
     (refused("CYCLIC SYMMETRY", CYCLIC), "CYCLIC SYMMETRY MODEL, SELECT CYCLIC SYMMETRY MODES, TIED CYCLIC SYMMETRY"),
     (
@@ -149,7 +148,6 @@ pub(super) const CLASSES: &[(Class, &str)] = &[
     (Class::Essential { why: "write the values in place of the parameters" }, "PARAMETER"),
     (refused(ALONE, "give *DAMPING, ALPHA= to each material"), "GLOBAL DAMPING"),
     (refused(ALONE, "it is an absolute stiffness; use the factor of *SECTION CONTROLS"), "HOURGLASS STIFFNESS"),
-    (refused(ALONE, "loads and boundary conditions are read in global components"), "TRANSFORM"),
     (refused(ALONE, "only *FIXED MASS SCALING, FACTOR= is read"), "VARIABLE MASS SCALING"),
 ];
 
@@ -162,6 +160,16 @@ pub(super) fn classify(key: &str) -> Option<Class> {
     let read = || (accepted(key).is_some() && !has_word(OF_LINES, key)).then_some(Class::Read);
     let contact = || key.starts_with("CONTACT").then_some(refused("CONTACT", CONTACT));
     listed.map(|(class, _)| *class).or_else(read).or_else(contact)
+}
+
+/// Name that `--ignore` takes for a keyword and its relatives; empty where it stands alone.
+pub(super) fn family(key: &str, class: Option<Class>) -> &'static str {
+    match class {
+        Some(Class::Refused { family, .. }) => family,
+        // Cards below *COUPLING.
+        _ if has_word("KINEMATIC DISTRIBUTING", key) => "COUPLING",
+        _ => ALONE,
+    }
 }
 
 /// The names of a list with commas between.
@@ -272,6 +280,7 @@ mod tests {
             assert!(list.covers(&[key, family]), "{key}");
         }
         assert!(!list.covers(&["TIE", ""]));
+        assert_eq!(family("KINEMATIC", classify("KINEMATIC")), "COUPLING");
         assert_eq!(classify("CONTACTOUTPUT"), Some(Class::NoEffect));
         assert_eq!(classify("NODES"), None);
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::assembly::Assembly;
 use super::data::numbers;
-use super::keywords::{Class, IgnoreList};
+use super::keywords::{Class, IgnoreList, classify, family};
 use super::lexer::Card;
 use super::log::Log;
 
@@ -74,14 +74,23 @@ pub struct PointMass {
 
 /// Class of a keyword where two-node elements are wanted, if that differs from its usual class. Springs follow lines between
 /// particles, so that cross-sections of beams and the behaviour of connectors have no effect.
-pub(super) fn line_class(key: &str) -> Option<Class> {
+fn line_class(key: &str) -> Option<Class> {
     match key {
         "SPRING" | "DASHPOT" | "MASS" => Some(Class::Read),
         "BEAMSECTION" | "BEAMGENERALSECTION" | "SHELLSECTION" | "SHELLGENERALSECTION" | "MEMBRANESECTION" => {
             Some(Class::NoEffect)
         }
+        "TRANSFORM" | "EQUATION" | "MPC" | "TIE" | "RIGIDBODY" | "COUPLING" | "KINEMATIC" | "DISTRIBUTING" => {
+            let why = "linear constraints are of explicit elastodynamics; particles share nodes or have springs between them";
+            Some(Class::Refused { family: family(key, None), why })
+        }
         _ => key.starts_with("CONNECTOR").then_some(Class::NoEffect),
     }
+}
+
+/// Class of a keyword, perhaps where two-node elements are wanted.
+pub(super) fn class_of(key: &str, lines: bool) -> Option<Class> {
+    line_class(key).filter(|_| lines).or_else(|| classify(key))
 }
 
 /// A `*SOLID SECTION` of elements that are not computed.

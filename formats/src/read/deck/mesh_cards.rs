@@ -302,6 +302,7 @@ impl SetBlock {
         let instance = keyword.value("INSTANCE").to_owned();
         let sets = part.sets_mut(entity);
         let set = sets.open(name);
+        sets.list[set].unsorted |= keyword.has("UNSORTED");
         if entity == Entity::Node
             && let Some(elements) = keyword.get("ELSET")
         {

@@ -22,6 +22,7 @@ mod infinite;
 mod keyword_page;
 mod keywords;
 mod lexer;
+pub(crate) mod linear;
 mod lines;
 mod log;
 mod materials;
@@ -151,6 +152,8 @@ pub struct Deck {
     pub shots: Vec<Shot>,
     /// Periodic sides of files of P. Huthwaite's Pogo.
     pub copied: CopiedDisplacements,
+    /// Linear constraints between nodes.
+    pub(crate) linear: linear::DeckLinear,
     /// Traces of nodes.
     pub histories: Vec<HistoryRequest>,
     /// Traces of elements.

@@ -9,9 +9,9 @@ use super::accepted::{Accepted, accepted};
 use super::advice::{Situation, log_keywords};
 use super::data::{numbers, numbers_of};
 use super::frame::Frame;
-use super::keywords::{Class, IgnoreList, classify, has_word, is_other_section};
+use super::keywords::{Class, IgnoreList, family, has_word, is_other_section};
 use super::lexer::{Card, Cursor, DataLine, Keyword, Line, Place, Source, compact, decode};
-use super::lines::line_class;
+use super::lines::class_of;
 use super::log::Log;
 use super::mesh_cards::{ElementBlock, NodeBlock, SetBlock};
 use super::nesting::Nesting;
@@ -228,14 +228,8 @@ impl Parser {
             }
             return;
         }
-        let class = match line_class(&keyword.key) {
-            Some(class) if self.options.lines => Some(class),
-            _ => classify(&keyword.key),
-        };
-        let family = match class {
-            Some(Class::Refused { family, .. }) => family,
-            _ => "",
-        };
+        let class = class_of(&keyword.key, self.options.lines);
+        let family = family(&keyword.key, class);
         if is_other_section(&keyword.key) && keyword.has("ELSET") {
             let set = keyword.value("ELSET").to_owned();
             self.raw.part_mut(self.scope).other_sections.push((set, place));

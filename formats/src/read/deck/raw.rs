@@ -226,7 +226,7 @@ impl RawSets {
     pub fn open(&mut self, name: &str) -> usize {
         let list = &mut self.list;
         *self.by_name.entry(name.to_uppercase()).or_insert_with(|| {
-            list.push(RawSet { name: name.to_owned(), chunks: Vec::new() });
+            list.push(RawSet { name: name.to_owned(), unsorted: false, chunks: Vec::new() });
             list.len() - 1
         })
     }
@@ -238,6 +238,8 @@ impl RawSets {
 
 pub(super) struct RawSet {
     pub name: String,
+    /// Pairs of sets take its members in the order in which they are given, and not in that of labels.
+    pub unsorted: bool,
     pub chunks: Vec<Chunk>,
 }
 

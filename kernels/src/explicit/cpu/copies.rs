@@ -12,13 +12,44 @@ use crate::simd::Real;
 
 /// Where a node's numbers stand.
 #[derive(Debug, Clone, Copy)]
-struct Row {
+pub(super) struct Row {
     /// u.
-    displacement: usize,
+    pub displacement: usize,
     /// Δu.
-    increment: usize,
+    pub increment: usize,
     /// u among those of the boundary nodes, if it is there.
-    boundary: Option<usize>,
+    pub boundary: Option<usize>,
+}
+
+/// Where the numbers of all nodes stand.
+pub(super) struct Places {
+    dimension: usize,
+    displacement: Vec<usize>,
+    boundary: HashMap<usize, usize>,
+}
+
+impl Places {
+    /// Of a stepper of the whole model.
+    pub fn new<T: Real>(tables: &Tables<T>) -> Self {
+        let (d, stride) = (tables.dimension, tables.state_stride());
+        let mut displacement = vec![0; tables.n_nodes];
+        super::own_rows(tables).for_each(|(row, node)| displacement[node] = row);
+        let boundary = tables
+            .blocks
+            .iter()
+            .flat_map(|block| {
+                let place = |at| (block.first_row + usize::from(tables.boundary[at])) * stride;
+                block.boundary.clone().map(move |at| (place(at), at * d))
+            })
+            .collect();
+        Self { dimension: d, displacement, boundary }
+    }
+
+    /// The numbers of a node.
+    pub fn row(&self, node: usize) -> Row {
+        let displacement = self.displacement[node];
+        Row { displacement, increment: node * self.dimension, boundary: self.boundary.get(&displacement).copied() }
+    }
 }
 
 /// The rows that are read, each with the one that becomes equal to it.
@@ -31,23 +62,8 @@ impl Copies {
         if copied.is_empty() {
             return Self::default();
         }
-        let (d, stride) = (tables.dimension, tables.state_stride());
-        let mut displacement = vec![0; tables.n_nodes];
-        super::own_rows(tables).for_each(|(row, node)| displacement[node] = row);
-        let boundary: HashMap<usize, usize> = tables
-            .blocks
-            .iter()
-            .flat_map(|block| {
-                let place = |at| (block.first_row + usize::from(tables.boundary[at])) * stride;
-                block.boundary.clone().map(move |at| (place(at), at * d))
-            })
-            .collect();
-        let row = |node: usize| Row {
-            displacement: displacement[node],
-            increment: node * d,
-            boundary: boundary.get(&displacement[node]).copied(),
-        };
-        Self(copied.pairs().map(|(from, to)| [row(from), row(to)]).collect())
+        let places = Places::new(tables);
+        Self(copied.pairs().map(|(from, to)| [places.row(from), places.row(to)]).collect())
     }
 
     pub fn is_empty(&self) -> bool {

@@ -10,7 +10,7 @@
 //! *In space* displacements and positions are copied into that form. The first block that an element touches computes it.
 //! Each block then adds the forces that others have computed on its nodes, and moves them.
 //!
-//! Where displacements are copied from node to node, steps are made one by one ([`copies`]).
+//! Where displacements are copied from node to node ([`copies`]), or linear constraints hold ([`held`]), steps are made one by one.
 //!
 //! A stepper may have a [`Part`] of the blocks. Halo values of other parts then come from their steppers. In space a part
 //! computes for itself what blocks of other parts would pass on to its nodes ([`block::BlockTables::only_passing`]).
@@ -26,6 +26,7 @@ mod dispatch;
 mod fluid;
 mod forces;
 mod ground;
+mod held;
 mod join;
 mod lag;
 mod law;
@@ -52,6 +53,7 @@ use crate::simd::{Level, Real};
 use advance::{Advance, Shared};
 use block::Run;
 use copies::Copies;
+use held::{Held, Motion};
 use law::force_stride;
 use schedule::Schedule;
 use step::{Aligned, Arrays, Scratch};
@@ -100,6 +102,7 @@ pub struct CpuStepper<T> {
     scratch: Vec<Mutex<Scratch<T>>>,
     copies: Copies,
     copied: CopiedDisplacements,
+    held: Option<Held>,
     pool: Option<rayon::ThreadPool>,
 }
 
@@ -123,6 +126,9 @@ impl<T: Real> CpuStepper<T> {
         problem.check(state, part.n_own())?;
         if !problem.copied.is_empty() && part.n_own() < problem.mesh.n_nodes() {
             return Err(StepperError::Copied);
+        }
+        if !problem.rows.is_empty() && part.n_own() < problem.mesh.n_nodes() {
+            return Err(StepperError::Linear);
         }
         let mut tables = Tables::<T>::new(problem, &part, level.narrow_lanes::<T>())?;
         let mut displacement = empty_rows(&tables);
@@ -149,6 +155,7 @@ impl<T: Real> CpuStepper<T> {
             scratch: (0..threads).map(|_| Mutex::new(Scratch::new(&tables))).collect(),
             copies: Copies::new(&tables, &problem.copied),
             copied: problem.copied.clone(),
+            held: Held::new(&tables, problem)?,
             pool: pogo_formats::system::threads::pool(threads).map_err(ModelError::from)?,
             part,
             displacement,
@@ -255,7 +262,7 @@ impl<T: Real> Stepper for CpuStepper<T> {
         recording: &mut Vec<f64>,
     ) -> Result<(), DeviceError> {
         check_advance(self.step, n_steps, signals, record);
-        if n_steps > 1 && !self.copies.is_empty() {
+        if n_steps > 1 && (self.held.is_some() || !self.copies.is_empty()) {
             return (0..n_steps).try_for_each(|k| {
                 let step = [self.step];
                 self.advance(1, &signals.of_step(k), recorded_in(record, &step), recording)
@@ -266,6 +273,9 @@ impl<T: Real> Stepper for CpuStepper<T> {
         let columns = tables.forces.iter().map(|f| f.signal).chain(tables.constraints.iter().map(|c| c.signal));
         let has_columns = columns.max().is_none_or(|column| column < signals.n_signals);
         assert!(has_columns, "the signal table has too few columns");
+        if let Some(held) = &mut self.held {
+            held.keep(&self.increment);
+        }
         let recorded = recording.len();
         recording.resize(recorded + record.len() * tables.n_monitors * 3, 0.0);
         self.schedule.begin();
@@ -302,6 +312,16 @@ impl<T: Real> Stepper for CpuStepper<T> {
         };
         self.step += n_steps as u64;
         let parity = (self.step % 2) as usize;
+        if let Some(held) = self.held.as_mut().filter(|_| n_steps == 1) {
+            let motion = &mut Motion {
+                displacement: &mut self.displacement,
+                increment: &mut self.increment,
+                boundary: &mut self.boundary[parity],
+            };
+            let [work, damped] = held.hold(self.step, signals, motion, &mut recording[recorded..]);
+            self.external_work += work;
+            self.damped_energy += damped;
+        }
         let boundary = [&mut self.boundary[parity][..], &mut self.boundary_increment[parity][..]];
         self.copies.make(self.tables.dimension, &mut self.displacement, &mut self.increment, boundary);
         Ok(())

@@ -179,6 +179,9 @@ impl<T: Real> GpuStepper<T> {
         if !problem.copied.is_empty() {
             return Err(StepperError::Copied.into());
         }
+        if !problem.rows.is_empty() {
+            return Err(StepperError::Linear.into());
+        }
         if problem.mesh.has_fluid() {
             return Err(StepperError::Fluid.into());
         }

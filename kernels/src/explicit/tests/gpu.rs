@@ -59,6 +59,7 @@ impl Arranged {
         Problem {
             blocks: self.blocks.view(),
             copied: Default::default(),
+            rows: Default::default(),
             wet: Vec::new(),
             device: Some(self.device.view()),
             sections: self.sections.clone(),

@@ -86,6 +86,7 @@ pub fn remap_setup(setup: &mut Setup, solver_from_model: &[u32]) {
     with_conditions(setup, |conditions| conditions.renumber(solver_from_model));
     let CopiedDisplacements { from, to } = &mut setup.copied;
     from.iter_mut().chain(to).for_each(|node| *node = solver_from_model[*node as usize]);
+    setup.linear.renumber(solver_from_model);
     setup.interface.renumber(solver_from_model);
     for node in setup.impedances.iter_mut().flat_map(|boundary| &mut boundary.faces).flatten() {
         *node = solver_from_model.get(*node as usize).copied().unwrap_or(u32::MAX);

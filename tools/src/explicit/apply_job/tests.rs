@@ -24,6 +24,7 @@ pub(crate) fn setup() -> Setup {
         initial_velocities: Vec::new(),
         shots: Vec::new(),
         copied: Default::default(),
+        linear: Default::default(),
         interface: Default::default(),
         impedances: Vec::new(),
         absorbing_layers: Vec::new(),

@@ -64,6 +64,9 @@ impl<'a> Deck<'a> {
         if !setup.impedances.is_empty() {
             findings.refuse("impedance boundaries and infinite elements, which are not written into decks");
         }
+        if !setup.linear.is_empty() {
+            findings.refuse("linear constraints (*EQUATION, *TIE, …), which are not written into decks");
+        }
         if !setup.copied.is_empty() {
             findings
                 .refuse("periodic sides (displacements that are copied from node to node), which a deck cannot hold");

@@ -37,6 +37,9 @@ pub(super) fn save(model: &Model, version: PogoVersion, path: &Path, findings: &
     if !model.setup.impedances.is_empty() {
         findings.refuse("impedance boundaries and infinite elements, which such files cannot hold");
     }
+    if !model.setup.linear.is_empty() {
+        findings.refuse("linear constraints (*EQUATION, *TIE, …), which such files cannot hold");
+    }
     if !version.has(15) && !model.setup.copied.is_empty() {
         findings.refuse(format!("version {version} has no periodic sides; write 1.15"));
     }

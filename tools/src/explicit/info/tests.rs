@@ -86,6 +86,7 @@ fn small(folder: &std::path::Path) -> PathBuf {
         initial_velocities: vec![InitialVelocity { name: "fly".into(), nodes: vec![2], component: 0, value: 2.0 }],
         shots: Vec::new(),
         copied: Default::default(),
+        linear: Default::default(),
         interface: Default::default(),
         impedances: Vec::new(),
         absorbing_layers: vec![AbsorbingLayer {

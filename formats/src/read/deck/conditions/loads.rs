@@ -29,8 +29,18 @@ impl Conditions<'_> {
                 self.volume(&entry, amplitude, log);
                 continue;
             }
+            if self.moment(&entry, amplitude, log) {
+                continue;
+            }
             let Some((nodes, dof, component, magnitude)) = self.nodal_value(&entry, expected, log) else { continue };
             let set = entry.text(0);
+            if nodes.iter().any(|&node| self.linear.has_axes(node)) {
+                run = None;
+                for kind in self.linear.turned_loads(&nodes, component) {
+                    self.push_load(&format!("{set}.{dof}"), kind, magnitude, amplitude);
+                }
+                continue;
+            }
             let bare = is_label(&set);
             if bare
                 && run == Some(dof)
@@ -47,6 +57,24 @@ impl Conditions<'_> {
             let kind = LoadKind::Concentrated { nodes, weights: Vec::new(), direction: along(component.into()) };
             self.push_load(&format!("{set}.{dof}"), kind, magnitude, amplitude);
         }
+    }
+
+    /// Whether a line is a moment on reference nodes, which is read.
+    fn moment(&mut self, entry: &Entry, amplitude: Option<u32>, log: &mut Log) -> bool {
+        let Some(dof) = entry.whole(1).filter(|dof| (4..=6).contains(dof)) else { return false };
+        let Some(nodes) = self.assembly.members(Entity::Node, &entry.text(0)) else { return false };
+        let (Some(magnitude), false) = (entry.real(2), entry.has_more(3)) else { return false };
+        if !self.rotates(dof, &nodes) {
+            return false;
+        }
+        if nodes.iter().any(|&node| self.linear.has_axes(node)) {
+            log.error(entry.place, "a moment on a node with *TRANSFORM: give reference nodes global axes");
+            return true;
+        }
+        let name = unique_name(&format!("{}.{dof}", entry.text(0)), &mut self.load_names);
+        let kind = LoadKind::Concentrated { nodes, weights: Vec::new(), direction: along(0) };
+        self.linear.moment(dof as u8 - 1, Load { name, kind, magnitude, amplitude });
+        true
     }
 
     /// A load on degree of freedom 8: the rate of the flow of volume into a fluid.

@@ -43,6 +43,7 @@ fn setup(mesh: &Mesh) -> Setup {
         initial_velocities: vec![],
         shots: Vec::new(),
         copied: Default::default(),
+        linear: Default::default(),
         interface: Default::default(),
         impedances: Vec::new(),
         absorbing_layers: vec![],

@@ -1,0 +1,192 @@
+//! Linear constraints: after each step, the motion is projected onto them ([`projection`](crate::explicit::projection)).
+//!
+//! As for copies, a step with constraints is a call of its own: all blocks make it, then one thread corrects the degrees of
+//! freedom that rows name. Δu is projected in every step. So Δu stays exact to the rounding of a step, and u drifts from the
+//! constraints by the rounding of sums alone; every [`FIX_EVERY`] steps u is projected, too.
+//!
+//! The step has taken energies, and what monitors record, from the motion without constraints. Both are corrected here. The
+//! constraints' forces −Gᵀλ/Δt² do no work but where prescribed degrees of freedom move; it counts as external work.
+
+use super::copies::{Places, Row};
+use super::tables::Tables;
+use crate::dynamics::SignalTable;
+use crate::explicit::problem::Problem;
+use crate::explicit::projection::{Projected, Projection, ProjectionError};
+use crate::simd::Real;
+
+/// Steps from one projection of u to the next.
+const FIX_EVERY: u64 = 64;
+
+/// A degree of freedom that a row names.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    row: Row,
+    component: usize,
+    /// α m / 4Δt, kg/s².
+    dissipation: f64,
+}
+
+/// A force on such a degree of freedom.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    place: usize,
+    signal: usize,
+    /// N at signal 1.
+    value: f64,
+}
+
+/// The constraints of a stepper of the whole model.
+#[derive(Debug)]
+pub(super) struct Held {
+    projection: Projection,
+    places: Vec<Place>,
+    loads: Vec<Load>,
+    /// Place, signal and value of prescribed degrees of freedom.
+    prescribed: Vec<Load>,
+    /// Column of a record, and the place whose Δu_{n+1} it holds.
+    monitors: Vec<(usize, usize)>,
+    /// Column of a record, and the place on which it holds the constraints' force.
+    forces: Vec<(usize, usize)>,
+    time_increment: f64,
+    /// Δu_n, and Δu_{n+1} without constraints.
+    before: Vec<f64>,
+    free: Vec<f64>,
+    found: Projected,
+}
+
+/// The arrays of a state that constraints correct. Those of boundary nodes may be empty.
+pub(super) struct Motion<'a, T> {
+    pub displacement: &'a mut [T],
+    pub increment: &'a mut [T],
+    /// Displacements of the boundary nodes of the step that comes.
+    pub boundary: &'a mut [T],
+}
+
+impl Held {
+    /// None without constraints.
+    ///
+    /// # Errors
+    /// Constraints that cannot be solved.
+    pub fn new<T: Real>(tables: &Tables<T>, problem: &Problem) -> Result<Option<Self>, ProjectionError> {
+        if problem.rows.is_empty() {
+            return Ok(None);
+        }
+        let d = tables.dimension as u64;
+        let mut is_prescribed = vec![false; tables.n_nodes * tables.dimension];
+        problem.constraints.iter().for_each(|held| is_prescribed[held.dof as usize] = true);
+        let inverse_mass = |dof: u64| {
+            let node = (dof / d) as usize;
+            let mass = problem.lumped_mass[node] * (1.0 + 0.5 * problem.damping_rate_of(node) * problem.time_increment);
+            if is_prescribed[dof as usize] || mass <= 0.0 { 0.0 } else { 1.0 / mass }
+        };
+        let projection = Projection::new(&problem.rows, inverse_mass)?;
+        let rows = Places::new(tables);
+        let place = |&dof: &u64| Place {
+            row: rows.row((dof / d) as usize),
+            component: (dof % d) as usize,
+            dissipation: problem.damping((dof / d) as usize)[1],
+        };
+        let touched = projection.touched();
+        let find = |dof: u64| touched.binary_search(&dof).ok();
+        let load = |dof, signal: u32, value| Some(Load { place: find(dof)?, signal: signal as usize, value });
+        let n_dofs = problem.rows.n_dofs;
+        let columns = || problem.monitors.iter().copied().enumerate();
+        Ok(Some(Self {
+            places: touched.iter().map(place).collect(),
+            loads: problem.forces.iter().filter_map(|f| load(f.dof, f.signal, f.value)).collect(),
+            prescribed: problem.constraints.iter().filter_map(|c| load(c.dof, c.signal, c.value)).collect(),
+            monitors: columns().filter_map(|(column, dof)| Some((column, find(dof)?))).collect(),
+            forces: columns().filter_map(|(column, dof)| Some((column, find(dof.checked_sub(n_dofs)?)?))).collect(),
+            time_increment: problem.time_increment,
+            before: vec![0.0; touched.len()],
+            free: vec![0.0; touched.len()],
+            found: Projected::default(),
+            projection,
+        }))
+    }
+
+    /// Keeps Δu_n.
+    pub fn keep<T: Real>(&mut self, increment: &[T]) {
+        for (before, place) in self.before.iter_mut().zip(&self.places) {
+            *before = increment[place.row.increment + place.component].to_f64();
+        }
+    }
+
+    /// Corrects the motion from step n to `next` = n + 1, and what has been recorded of it, (n_monitors, 3) or empty. Returns
+    /// what is added to the external work and to the damped energy, J.
+    pub fn hold<T: Real>(
+        &mut self,
+        next: u64,
+        signals: &SignalTable,
+        motion: &mut Motion<'_, T>,
+        recording: &mut [f64],
+    ) -> [f64; 2] {
+        for (free, place) in self.free.iter_mut().zip(&self.places) {
+            *free = motion.increment[place.row.increment + place.component].to_f64();
+        }
+        let [now, then] = [0, 1].map(|row| &signals.values[row * signals.n_signals..][..signals.n_signals]);
+        self.projection.find(&self.free, |signal| then[signal as usize] - now[signal as usize], &mut self.found);
+        let (mut work, mut damped) = (0.0, 0.0);
+        let rate = 1.0 / (self.time_increment * self.time_increment);
+        for (at, place) in self.places.iter().enumerate() {
+            if self.projection.inverse_mass()[at] == 0.0 {
+                continue;
+            }
+            let (old, free) = (self.before[at], self.free[at]);
+            let correction = self.projection.correction(&self.found, at);
+            let new = T::from_f64(free + correction);
+            motion.increment[place.row.increment + place.component] = new;
+            self.move_by(at, correction, motion);
+            let new = new.to_f64();
+            work -= 0.5 * rate * self.found.pull[at] * (old + new);
+            damped += place.dissipation * ((old + new).powi(2) - (old + free).powi(2));
+            self.free[at] = new - free;
+        }
+        for load in &self.loads {
+            // The step has counted the motion without constraints.
+            if self.projection.inverse_mass()[load.place] > 0.0 {
+                work += 0.5 * load.value * now[load.signal] * self.free[load.place];
+            }
+        }
+        if !recording.is_empty() {
+            for &(column, at) in &self.monitors {
+                let place = &self.places[at];
+                recording[3 * column + 2] = motion.increment[place.row.increment + place.component].to_f64();
+            }
+            for &(column, at) in &self.forces {
+                recording[3 * column] = -rate * self.found.pull[at];
+            }
+        }
+        if next.is_multiple_of(FIX_EVERY) {
+            self.fix(then, motion);
+        }
+        [work, damped]
+    }
+
+    /// Adds to u of a degree of freedom.
+    fn move_by<T: Real>(&self, at: usize, correction: f64, motion: &mut Motion<'_, T>) {
+        let Place { row, component, .. } = self.places[at];
+        let u = &mut motion.displacement[row.displacement + component];
+        *u = T::from_f64(u.to_f64() + correction);
+        if let Some(boundary) = row.boundary {
+            motion.boundary[boundary + component] = *u;
+        }
+    }
+
+    /// Projects u_{n+1} itself: what rounding has added up.
+    fn fix<T: Real>(&mut self, then: &[f64], motion: &mut Motion<'_, T>) {
+        for (u, place) in self.free.iter_mut().zip(&self.places) {
+            *u = motion.displacement[place.row.displacement + place.component].to_f64();
+        }
+        for held in &self.prescribed {
+            self.free[held.place] = held.value * then[held.signal];
+        }
+        self.projection.find(&self.free, |signal| then[signal as usize], &mut self.found);
+        for at in 0..self.places.len() {
+            let correction = self.projection.correction(&self.found, at);
+            if correction != 0.0 {
+                self.move_by(at, correction, motion);
+            }
+        }
+    }
+}

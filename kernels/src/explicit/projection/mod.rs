@@ -1,0 +1,420 @@
+//! Linear constraints of explicit dynamics: the projection of a motion onto them.
+//!
+//! With the lumped mass M, central differences under G u = g with Lagrange multipliers λ are
+//!
+//! ```text
+//! u_{n+1} = u* − M⁻¹ Gᵀ λ,   (G M⁻¹ Gᵀ) λ = G u* − g
+//! ```
+//!
+//! where u* is what the step gives without constraints. That is the point nearest to u* in the metric of M, so that the
+//! constraints do no work where g does not move. The largest frequency of K on the constrained motions is not above that of all
+//! motions, so that the stable increment is not below that of the elements.
+//!
+//! Of rows that share degrees of freedom, G M⁻¹ Gᵀ fills where many rows share one. Such degrees of freedom stay unknowns,
+//!
+//! ```text
+//! ⎡  S  −B  −C ⎤ ⎡ λ ⎤   ⎡ r ⎤     S = G_l M_l⁻¹ G_lᵀ of those that few rows share,
+//! ⎢ −Bᵀ −M_h   ⎥ ⎢ δ ⎥ = ⎢ 0 ⎥     B, M_h and the corrections δ of those that many rows share,
+//! ⎣ −Cᵀ      0 ⎦ ⎣ z ⎦   ⎣ 0 ⎦     C and the values z of massless unknowns
+//! ```
+//!
+//! The first two rows of blocks are quasi-definite and sparse ([`factor`]). Massless unknowns, and the rows that have no pivot,
+//! are a *border*: a dense matrix for each set of rows that share unknowns ([`dense`]).
+
+mod carry;
+mod dense;
+mod factor;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use crate::dynamics::Constraint;
+use crate::union::Union;
+use dense::Inverse;
+use factor::{Factor, Symmetric};
+
+/// Rows that share a degree of freedom with mass; beyond so many it stays an unknown.
+const MANY_ROWS: usize = 8;
+/// Unknowns of a border, whose matrix is dense.
+const LARGEST_BORDER: usize = 2000;
+/// Part of what a signal moves that rounding explains where rows contradict nothing.
+const ROUNDING: f64 = 1e-8;
+
+/// Rows Σ c u = 0 over degrees of freedom.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LinearRows {
+    /// First term of each row, (n_rows + 1,); empty without rows.
+    pub first: Vec<u32>,
+    /// Degree of freedom of each term: solver node × dimension + component, or n_dofs + index of a massless unknown.
+    pub dofs: Vec<u64>,
+    /// c of each term.
+    pub coefficients: Vec<f64>,
+    /// Degrees of freedom with mass, or prescribed.
+    pub n_dofs: u64,
+    /// Massless unknowns.
+    pub n_massless: usize,
+    /// Prescribed massless unknowns, by their index, increasing.
+    pub prescribed: Vec<Constraint>,
+}
+
+impl LinearRows {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.first.len() < 2
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.first.len().saturating_sub(1)
+    }
+
+    /// Degree of freedom and coefficient of each term of a row.
+    pub fn terms(&self, row: usize) -> impl Iterator<Item = (u64, f64)> {
+        let terms = self.first[row] as usize..self.first[row + 1] as usize;
+        self.dofs[terms.clone()].iter().copied().zip(self.coefficients[terms].iter().copied())
+    }
+
+    /// Whether a degree of freedom is a massless unknown that nothing prescribes: its index.
+    fn free_massless(&self, dof: u64) -> Option<usize> {
+        let index = dof.checked_sub(self.n_dofs)?;
+        self.prescribed.binary_search_by_key(&index, |held| held.dof).is_err().then_some(index as usize)
+    }
+}
+
+/// Why rows cannot be constraints.
+#[derive(Debug, thiserror::Error, Clone, PartialEq)]
+#[allow(missing_docs)]
+pub enum ProjectionError {
+    /// Prescribed values that a row does not allow.
+    #[error("constraint row {row} contradicts the prescribed displacements of its nodes, or other constraints")]
+    Contradiction { row: usize },
+    #[error("{n} massless unknowns or repeated constraints hang together, more than 2000: divide the constraint")]
+    TooLarge { n: usize },
+}
+
+/// Massless unknowns and rows without a pivot that hang together.
+#[derive(Debug, Clone)]
+struct Border {
+    /// Rows among the unknowns of the sparse part, then massless unknowns.
+    rows: Vec<u32>,
+    massless: Vec<u32>,
+    /// Unknowns of the sparse part.
+    inner: Vec<u32>,
+    /// F_PP⁻¹ F_PQ, (n_inner, n_border).
+    responses: Vec<f64>,
+    inverse: Inverse,
+}
+
+/// The projection onto linear constraints.
+#[derive(Debug, Clone)]
+pub struct Projection {
+    /// Degrees of freedom of all rows, increasing, (n_touched,).
+    touched: Vec<u64>,
+    /// 1/m of each, 0 where it is prescribed.
+    inverse_mass: Vec<f64>,
+    first: Vec<u32>,
+    /// Index among `touched` of each term.
+    places: Vec<u32>,
+    coefficients: Vec<f64>,
+    /// Terms of free massless unknowns: row, unknown and coefficient.
+    massless: Vec<(u32, u32, f64)>,
+    /// Terms of prescribed ones: row, signal, and coefficient times value.
+    moving: Vec<(u32, u32, f64)>,
+    n_massless: usize,
+    n_unknowns: usize,
+    factor: Factor,
+    borders: Vec<Border>,
+    n_redundant: usize,
+}
+
+/// Working memory of a [`Projection`], and what it has found.
+#[derive(Debug, Clone, Default)]
+pub struct Projected {
+    /// λ of each row, then the corrections of degrees of freedom that many rows share.
+    unknowns: Vec<f64>,
+    /// z.
+    massless: Vec<f64>,
+    work: Vec<f64>,
+    right: Vec<f64>,
+    /// Gᵀλ of each touched degree of freedom.
+    pub pull: Vec<f64>,
+}
+
+impl Projection {
+    /// The projection of `rows`; `inverse_mass` gives 1/m of a degree of freedom, or 0 where it is prescribed.
+    ///
+    /// # Errors
+    /// Too many massless unknowns that hang together.
+    pub fn new(rows: &LinearRows, inverse_mass: impl Fn(u64) -> f64) -> Result<Self, ProjectionError> {
+        let mut touched: Vec<u64> = rows.dofs.iter().copied().filter(|&dof| dof < rows.n_dofs).collect();
+        touched.sort_unstable();
+        touched.dedup();
+        let mut projection = Self {
+            inverse_mass: touched.iter().map(|&dof| inverse_mass(dof)).collect(),
+            touched,
+            first: vec![0],
+            places: Vec::new(),
+            coefficients: Vec::new(),
+            massless: Vec::new(),
+            moving: Vec::new(),
+            n_massless: rows.n_massless,
+            n_unknowns: 0,
+            factor: Factor::default(),
+            borders: Vec::new(),
+            n_redundant: 0,
+        };
+        for row in 0..rows.n_rows() {
+            for (dof, coefficient) in rows.terms(row) {
+                if let Ok(place) = projection.touched.binary_search(&dof) {
+                    projection.places.push(place as u32);
+                    projection.coefficients.push(coefficient);
+                } else if let Some(index) = rows.free_massless(dof) {
+                    projection.massless.push((row as u32, index as u32, coefficient));
+                } else {
+                    let held = rows.prescribed.binary_search_by_key(&(dof - rows.n_dofs), |held| held.dof);
+                    let held = &rows.prescribed[held.unwrap_or_default()];
+                    projection.moving.push((row as u32, held.signal, coefficient * held.value));
+                }
+            }
+            projection.first.push(projection.places.len() as u32);
+        }
+        projection.factorise()?;
+        Ok(projection)
+    }
+
+    /// Degrees of freedom of all rows, increasing.
+    pub fn touched(&self) -> &[u64] {
+        &self.touched
+    }
+
+    /// 1/m of each, 0 where it is prescribed.
+    pub fn inverse_mass(&self) -> &[f64] {
+        &self.inverse_mass
+    }
+
+    /// Rows that follow from others, or from prescribed displacements.
+    pub fn n_redundant(&self) -> usize {
+        self.n_redundant
+    }
+
+    fn n_rows(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// Terms of a row: index among the touched degrees of freedom, and coefficient.
+    fn terms(&self, row: usize) -> impl Iterator<Item = (usize, f64)> {
+        let terms = self.first[row] as usize..self.first[row + 1] as usize;
+        self.places[terms.clone()].iter().map(|&place| place as usize).zip(self.coefficients[terms].iter().copied())
+    }
+
+    /// The matrix of the sparse part. Rows come first, then degrees of freedom with mass that many rows share.
+    fn sparse_part(&mut self) -> Symmetric {
+        let n_rows = self.n_rows();
+        let mut rows_of: Vec<Vec<(u32, f64)>> = vec![Vec::new(); self.touched.len()];
+        for row in 0..n_rows {
+            for (place, coefficient) in self.terms(row).filter(|&(place, _)| self.inverse_mass[place] > 0.0) {
+                match rows_of[place].last_mut().filter(|last| last.0 == row as u32) {
+                    Some(last) => last.1 += coefficient,
+                    None => rows_of[place].push((row as u32, coefficient)),
+                }
+            }
+        }
+        let mut has_unknown = vec![false; n_rows];
+        self.massless.iter().for_each(|&(row, _, _)| has_unknown[row as usize] = true);
+        let (mut entries, mut n) = (Vec::new(), n_rows as u32);
+        for (rows, &inverse_mass) in rows_of.iter().zip(&self.inverse_mass) {
+            rows.iter().for_each(|&(row, _)| has_unknown[row as usize] = true);
+            if rows.len() > MANY_ROWS {
+                entries.push((n, n, -1.0 / inverse_mass));
+                entries.extend(rows.iter().map(|&(row, coefficient)| (row, n, -coefficient)));
+                n += 1;
+                continue;
+            }
+            for (at, &(row, coefficient)) in rows.iter().enumerate() {
+                let others = rows[at..].iter();
+                entries.extend(others.map(|&(other, with)| (row.min(other), row.max(other), coefficient * inverse_mass * with)));
+            }
+        }
+        // A row of prescribed degrees of freedom alone binds nothing.
+        for (row, _) in (0..).zip(&has_unknown).filter(|(_, has)| !**has) {
+            entries.push((row, row, 1.0));
+            self.n_redundant += 1;
+        }
+        self.n_unknowns = n as usize;
+        Symmetric { n: n as usize, entries, is_positive: (0..n as usize).map(|at| at < n_rows).collect() }
+    }
+
+    fn factorise(&mut self) -> Result<(), ProjectionError> {
+        let matrix = self.sparse_part();
+        let (factor, left_out) = Factor::new(&matrix);
+        self.factor = factor;
+        let n = self.n_unknowns as u32;
+        let union = Union::new(n + self.n_massless as u32);
+        matrix.entries.iter().for_each(|&(i, j, _)| union.join(i, j));
+        self.massless.iter().for_each(|&(row, index, _)| union.join(row, n + index));
+        // By the lowest unknown of each set: those of the sparse part, rows without a pivot, and massless unknowns.
+        let mut sets: BTreeMap<u32, [Vec<u32>; 3]> = BTreeMap::new();
+        left_out.iter().for_each(|&row| sets.entry(union.find(row)).or_default()[1].push(row));
+        let mut used: Vec<u32> = self.massless.iter().map(|&(_, index, _)| index).collect();
+        used.sort_unstable();
+        used.dedup();
+        used.iter().for_each(|&index| sets.entry(union.find(n + index)).or_default()[2].push(index));
+        for unknown in (0..n).filter(|unknown| left_out.binary_search(unknown).is_err()) {
+            if let Some(set) = sets.get_mut(&union.find(unknown)) {
+                set[0].push(unknown);
+            }
+        }
+        for [inner, rows, massless] in sets.into_values() {
+            let border = self.border(&matrix, inner, rows, massless)?;
+            self.n_redundant += border.inverse.left_out.iter().filter(|&&at| at < border.rows.len()).count();
+            self.borders.push(border);
+        }
+        Ok(())
+    }
+
+    /// The border of a set of unknowns: K = F_QQ − F_QP F_PP⁻¹ F_PQ.
+    fn border(
+        &self,
+        matrix: &Symmetric,
+        inner: Vec<u32>,
+        rows: Vec<u32>,
+        massless: Vec<u32>,
+    ) -> Result<Border, ProjectionError> {
+        let n_border = rows.len() + massless.len();
+        if n_border > LARGEST_BORDER {
+            return Err(ProjectionError::TooLarge { n: n_border });
+        }
+        let place = |row: u32| rows.binary_search(&row).ok();
+        let mut columns: Vec<Vec<(u32, f64)>> = vec![Vec::new(); n_border];
+        for &(i, j, value) in &matrix.entries {
+            place(j).into_iter().for_each(|at| columns[at].push((i, value)));
+            place(i).filter(|_| i != j).into_iter().for_each(|at| columns[at].push((j, value)));
+        }
+        for &(row, index, coefficient) in &self.massless {
+            if let Ok(at) = massless.binary_search(&index) {
+                columns[rows.len() + at].push((row, -coefficient));
+            }
+        }
+        let mut k = vec![0.0; n_border * n_border];
+        let mut responses = vec![0.0; inner.len() * n_border];
+        let (mut x, mut work) = (vec![0.0; self.n_unknowns], vec![0.0; self.n_unknowns]);
+        for (at, column) in columns.iter().enumerate() {
+            x.fill(0.0);
+            column.iter().for_each(|&(row, value)| x[row as usize] += value);
+            for (other, &row) in rows.iter().enumerate() {
+                k[other * n_border + at] += x[row as usize];
+                if at >= rows.len() {
+                    k[at * n_border + other] += x[row as usize];
+                }
+            }
+            self.factor.solve(&mut x, &mut work);
+            inner.iter().enumerate().for_each(|(p, &unknown)| responses[p * n_border + at] = x[unknown as usize]);
+        }
+        for (other, column) in columns.iter().enumerate() {
+            for &(row, value) in column {
+                let Ok(p) = inner.binary_search(&row) else { continue };
+                for at in 0..n_border {
+                    k[other * n_border + at] -= value * responses[p * n_border + at];
+                }
+            }
+        }
+        Ok(Border { rows, massless, inner, responses, inverse: Inverse::new(k, n_border) })
+    }
+
+    /// Finds λ of values of the touched degrees of freedom, which are those of a motion without constraints, and of
+    /// prescribed massless unknowns by the signals that they follow. See [`correction`](Self::correction).
+    pub fn find(&self, values: &[f64], signal: impl Fn(u32) -> f64, found: &mut Projected) {
+        let mut right = std::mem::take(&mut found.right);
+        right.clear();
+        right.resize(self.n_unknowns, 0.0);
+        for (row, right) in right.iter_mut().enumerate().take(self.n_rows()) {
+            *right = self.terms(row).map(|(place, coefficient)| coefficient * values[place]).sum();
+        }
+        for &(row, of, value) in &self.moving {
+            right[row as usize] += value * signal(of);
+        }
+        self.solve(&right, found);
+        found.right = right;
+    }
+
+    fn solve(&self, right: &[f64], found: &mut Projected) {
+        found.unknowns.clear();
+        found.unknowns.extend_from_slice(right);
+        found.work.resize(self.n_unknowns, 0.0);
+        found.massless.clear();
+        found.massless.resize(self.n_massless, 0.0);
+        self.factor.solve(&mut found.unknowns, &mut found.work);
+        for border in &self.borders {
+            let n = border.inverse.n;
+            let mut b: Vec<f64> = border.rows.iter().map(|&row| right[row as usize]).collect();
+            b.resize(n, 0.0);
+            for (&unknown, responses) in border.inner.iter().zip(border.responses.chunks_exact(n)) {
+                let right = right[unknown as usize];
+                b.iter_mut().zip(responses).for_each(|(b, response)| *b -= response * right);
+            }
+            let y: Vec<f64> = border.inverse.times(&b).collect();
+            for (&unknown, responses) in border.inner.iter().zip(border.responses.chunks_exact(n)) {
+                let of_border: f64 = responses.iter().zip(&y).map(|(response, y)| response * y).sum();
+                found.unknowns[unknown as usize] -= of_border;
+            }
+            let (of_rows, of_massless) = y.split_at(border.rows.len());
+            border.rows.iter().zip(of_rows).for_each(|(&row, &y)| found.unknowns[row as usize] = y);
+            border.massless.iter().zip(of_massless).for_each(|(&index, &y)| found.massless[index as usize] = y);
+        }
+        found.pull.clear();
+        found.pull.resize(self.touched.len(), 0.0);
+        for row in 0..self.n_rows() {
+            let multiplier = found.unknowns[row];
+            self.terms(row).for_each(|(place, coefficient)| found.pull[place] += coefficient * multiplier);
+        }
+    }
+
+    /// What is added to the value of each touched degree of freedom: −M⁻¹Gᵀλ.
+    pub fn correction(&self, found: &Projected, place: usize) -> f64 {
+        -self.inverse_mass[place] * found.pull[place]
+    }
+
+    /// Projects values of all degrees of freedom, (n_dofs,), where those that are prescribed have their values.
+    pub fn project(&self, values: &mut [f64], signal: impl Fn(u32) -> f64) {
+        let touched: Vec<f64> = self.touched.iter().map(|&dof| values[dof as usize]).collect();
+        let mut found = Projected::default();
+        self.find(&touched, signal, &mut found);
+        for (place, &dof) in self.touched.iter().enumerate() {
+            values[dof as usize] += self.correction(&found, place);
+        }
+    }
+
+    /// Checks that the rows allow what is prescribed: `constraints` with mass, increasing by degree of freedom.
+    ///
+    /// # Errors
+    /// The row that is violated most.
+    pub fn check(&self, constraints: &[Constraint]) -> Result<(), ProjectionError> {
+        let held = |dof: u64| constraints.binary_search_by_key(&dof, |held| held.dof).ok().map(|at| &constraints[at]);
+        let held: Vec<Option<&Constraint>> = self.touched.iter().map(|&dof| held(dof)).collect();
+        let mut signals: Vec<u32> = held.iter().flatten().map(|held| held.signal).collect();
+        signals.extend(self.moving.iter().map(|moving| moving.1));
+        signals.sort_unstable();
+        signals.dedup();
+        let mut found = Projected::default();
+        for signal in signals {
+            let of_signal = |held: &Option<&Constraint>| held.filter(|held| held.signal == signal).map_or(0.0, |h| h.value);
+            let values: Vec<f64> = held.iter().map(of_signal).collect();
+            self.find(&values, |of| f64::from(of == signal), &mut found);
+            let mut rest: Vec<f64> = found.right[..self.n_rows()].to_vec();
+            let size = rest.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+            for (row, rest) in rest.iter_mut().enumerate() {
+                *rest += self.terms(row).map(|(place, c)| c * self.correction(&found, place)).sum::<f64>();
+            }
+            for &(row, index, coefficient) in &self.massless {
+                rest[row as usize] += coefficient * found.massless[index as usize];
+            }
+            let worst = rest.iter().enumerate().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+            if let Some((row, _)) = worst.filter(|(_, rest)| rest.abs() > ROUNDING * size) {
+                return Err(ProjectionError::Contradiction { row });
+            }
+        }
+        Ok(())
+    }
+}

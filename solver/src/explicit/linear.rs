@@ -1,0 +1,156 @@
+//! Linear constraints: from the rows of a setup to those that kernels step, and what is refused with them.
+
+use pogo_formats::dynamics::LoadKind;
+use pogo_formats::explicit::Setup;
+use pogo_formats::mesh::MeshView;
+use pogo_kernels::dynamics::signals::{Signal, Signals};
+use pogo_kernels::explicit::{LinearRows, Problem, Projection, ProjectionError};
+
+use super::assemble::Actions;
+use super::loads::LoadError;
+use super::matter::Matter;
+use super::periodic::cpu_alone;
+use crate::call::Call;
+use crate::error::SolveError;
+use crate::observe::Observer;
+use crate::run::conditions::{self, ConditionError, Dofs, ForceSum, is_absolute};
+
+/// Refuses what does not step models with linear constraints.
+///
+/// # Errors
+/// Several ranks, or a device that the user named.
+pub(super) fn check_call(setup: &Setup, call: &Call<'_>, observer: &mut dyn Observer) -> Result<(), SolveError> {
+    if setup.linear.is_empty() {
+        return Ok(());
+    }
+    if call.team.is_several() {
+        let what = "a model with linear constraints (*EQUATION, *TIE, …) is not cut into parts";
+        return Err(call.refuse(format!("{what}: run one process on one device")));
+    }
+    cpu_alone("linear constraints (*EQUATION, *TIE, …)", call, observer)
+}
+
+/// Refuses rows that contradict what is prescribed, and notes those that say nothing new.
+///
+/// # Errors
+/// Such rows, and what constraints are not computed with.
+pub(super) fn check(
+    problem: &Problem<'_>,
+    setup: &Setup,
+    call: &Call<'_>,
+    observer: &mut dyn Observer,
+) -> Result<(), SolveError> {
+    if let Some(what) = problem.beside_rows() {
+        return Err(call.refuse(format!("linear constraints are not computed together with {what}: leave one of them out")));
+    }
+    if problem.rows.is_empty() {
+        return Ok(());
+    }
+    let is_prescribed = |dof| problem.constraints.binary_search_by_key(&dof, |held| held.dof).is_ok();
+    let projection = of(&problem.rows, problem.mesh.dimension, &problem.lumped_mass, is_prescribed);
+    let checked = projection.and_then(|projection| {
+        projection.check(&problem.constraints)?;
+        Ok(projection.n_redundant())
+    });
+    let n_redundant = checked.map_err(|error| match error {
+        ProjectionError::Contradiction { row } => {
+            let name = setup.linear.name(row);
+            let why = "contradicts the displacements that are prescribed at its nodes";
+            call.refuse(format!("{name} (row {} of all linear constraints) {why}: leave one of them out", row + 1))
+        }
+        error => call.refuse(error),
+    })?;
+    if n_redundant > 0 {
+        observer.note(&format!(
+            "note: {n_redundant} of {} rows of linear constraints follow from others, or from what is prescribed",
+            problem.rows.n_rows()
+        ));
+    }
+    Ok(())
+}
+
+/// The rows over degrees of freedom, with the massless unknowns that are prescribed.
+///
+/// # Errors
+/// References beyond the model.
+pub(super) fn rows(mesh: &MeshView<'_>, setup: &Setup, signals: &mut Signals<'_>) -> Result<LinearRows, ConditionError> {
+    let (linear, dofs) = (&setup.linear, super::dofs(mesh));
+    let n_dofs = dofs.n() as u64;
+    let dof = |term: &pogo_formats::dynamics::LinearTerm| match term.is_massless() {
+        true => n_dofs + u64::from(term.node),
+        false => dofs.at(term.node, term.component),
+    };
+    let massless = massless(setup);
+    let rest = Default::default();
+    let prescribed = conditions::constraints(massless, &linear.prescribed, &setup.amplitudes, &rest, signals)?;
+    Ok(LinearRows {
+        first: linear.row_first.clone(),
+        dofs: linear.terms.iter().map(dof).collect(),
+        coefficients: linear.terms.iter().map(|term| term.coefficient).collect(),
+        n_dofs,
+        n_massless: massless.n_nodes,
+        prescribed,
+    })
+}
+
+/// Massless unknowns, as degrees of freedom.
+fn massless(setup: &Setup) -> Dofs {
+    Dofs { n_nodes: setup.linear.massless.len(), dimension: 1 }
+}
+
+/// Adds the loads on massless unknowns to those on the nodes that carry them.
+///
+/// # Errors
+/// References beyond the model; a load that no constraint carries.
+pub(super) fn add_loads(
+    setup: &Setup,
+    rows: &LinearRows,
+    dimension: usize,
+    signals: &mut Signals<'_>,
+    sum: &mut ForceSum,
+) -> Result<(), LoadError> {
+    for load in &setup.linear.loads {
+        let LoadKind::Concentrated { nodes, .. } = &load.kind else { continue };
+        let absolute = is_absolute(&setup.amplitudes, load.amplitude, &load.name)?;
+        let magnitude = if absolute { 1.0 } else { load.magnitude };
+        let signal = signals.column(Signal::Value(load.amplitude));
+        for &index in nodes {
+            massless(setup).check_node(&load.name, index)?;
+            if rows.prescribed.binary_search_by_key(&u64::from(index), |held| held.dof).is_ok() {
+                // The support takes it.
+                continue;
+            }
+            let Some(forces) = rows.carried(index as usize) else {
+                let unknown = setup.linear.massless[index as usize].clone();
+                return Err(LoadError::NotCarried { name: load.name.clone(), unknown });
+            };
+            for (dof, part) in forces {
+                let mut force = [0.0; 3];
+                force[(dof % dimension as u64) as usize] = magnitude * part;
+                sum.add((dof / dimension as u64) as u32, signal, force);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The projection of motions of a model, in the metric of its lumped masses.
+///
+/// # Errors
+/// Too many massless unknowns that hang together.
+pub(super) fn projection(matter: &Matter, dimension: usize, actions: &Actions) -> Result<Projection, ProjectionError> {
+    let is_prescribed = |dof| actions.constraints.binary_search_by_key(&dof, |held| held.dof).is_ok();
+    of(&actions.rows, dimension, &matter.lumped_mass, is_prescribed)
+}
+
+fn of(
+    rows: &LinearRows,
+    dimension: usize,
+    lumped_mass: &[f64],
+    is_prescribed: impl Fn(u64) -> bool,
+) -> Result<Projection, ProjectionError> {
+    Projection::new(rows, |dof| {
+        let mass = lumped_mass[dof as usize / dimension];
+        if is_prescribed(dof) || mass <= 0.0 { 0.0 } else { 1.0 / mass }
+    })
+}
