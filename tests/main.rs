@@ -4,6 +4,7 @@
 mod beam;
 mod bone;
 mod book;
+mod constraints;
 mod cracks;
 mod damping;
 mod eikonal;

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn every_unsupported_keyword_is_listed_at_once() {
-    let tail = "*Plastic\n 1, 0\n*Rate Dependent\n*Contact Pair, interaction=I\n a, b\n*Tie, name=T\n*Friction\n0.1\n*Nonsense\n\
+    let tail = "*Plastic\n 1, 0\n*Rate Dependent\n*Contact Pair, interaction=I\n a, b\n*Fastener, name=T\n*Friction\n0.1\n*Nonsense\n\
                 *Step\n*Static\n*Temperature\n*End Step\n*Step\n*Static\n*End Step\n";
     let text = with(SQUARE, tail);
     let error = refusal(&text);
@@ -12,7 +12,7 @@ fn every_unsupported_keyword_is_listed_at_once() {
         (20, "*PLASTIC is not supported"),
         (22, "*RATE DEPENDENT is not supported"),
         (23, "*CONTACT PAIR is not supported: contact is not computed; --ignore CONTACT leaves it out"),
-        (25, "*TIE is not supported"),
+        (25, "*FASTENER is not supported"),
         (26, "*FRICTION is not supported"),
         (28, "*NONSENSE is not a known keyword"),
         (30, "this deck asks for *STATIC"),
@@ -22,7 +22,7 @@ fn every_unsupported_keyword_is_listed_at_once() {
         assert!(error.contains(&format!("deck.inp:{line}: error: {what}")), "{what} in\n{error}");
     }
     assert_eq!(error.lines().count(), 9, "{error}");
-    let ignore = ["plastic", "contact", "TIE", "nonsense", "step"];
+    let ignore = ["plastic", "contact", "FASTENER", "nonsense", "step"];
     let deck = try_read(&text, &ignore).unwrap_or_else(|e| panic!("{e}"));
     assert!(deck.step.is_none());
     assert!(deck.notes.iter().any(|n| n.text.contains("*PLASTIC is ignored on request")));

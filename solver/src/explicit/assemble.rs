@@ -8,8 +8,8 @@ use pogo_formats::mesh::MeshView;
 use pogo_formats::write::traces::Traces;
 use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::dynamics::{Constraint, State};
-use pogo_kernels::explicit::{LinearRows, ProjectionError};
 use pogo_kernels::explicit::elements::StableIncrement;
+use pogo_kernels::explicit::{LinearRows, ProjectionError};
 
 use super::columns::Columns;
 use super::loads::{self, LoadError};

@@ -41,7 +41,9 @@ pub(super) fn check(
     observer: &mut dyn Observer,
 ) -> Result<(), SolveError> {
     if let Some(what) = problem.beside_rows() {
-        return Err(call.refuse(format!("linear constraints are not computed together with {what}: leave one of them out")));
+        return Err(
+            call.refuse(format!("linear constraints are not computed together with {what}: leave one of them out"))
+        );
     }
     if problem.rows.is_empty() {
         return Ok(());
@@ -73,7 +75,11 @@ pub(super) fn check(
 ///
 /// # Errors
 /// References beyond the model.
-pub(super) fn rows(mesh: &MeshView<'_>, setup: &Setup, signals: &mut Signals<'_>) -> Result<LinearRows, ConditionError> {
+pub(super) fn rows(
+    mesh: &MeshView<'_>,
+    setup: &Setup,
+    signals: &mut Signals<'_>,
+) -> Result<LinearRows, ConditionError> {
     let (linear, dofs) = (&setup.linear, super::dofs(mesh));
     let n_dofs = dofs.n() as u64;
     let dof = |term: &pogo_formats::dynamics::LinearTerm| match term.is_massless() {

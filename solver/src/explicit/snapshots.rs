@@ -15,8 +15,8 @@ use pogo_formats::write::plot::{Look, MeshPicture, Scalar, sheet};
 use pogo_formats::write::report::{self, MeshSample, Report};
 use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::dynamics::{SignalTable, State};
-use pogo_kernels::explicit::{DashpotStep, Projection};
 use pogo_kernels::explicit::elements::{ElementFields, element_fields};
+use pogo_kernels::explicit::{DashpotStep, Projection};
 
 use super::assemble::Actions;
 use super::fluid;

@@ -109,7 +109,8 @@ impl Resolver<'_> {
         }
         with.values_mut().for_each(|rows| rows.dedup());
         let mut is_kept = vec![true; rows.len()];
-        let is_alone = |with: &BTreeMap<Key, Vec<u32>>, key: &Key| with[key].len() == 1 && actors.binary_search(key).is_err();
+        let is_alone =
+            |with: &BTreeMap<Key, Vec<u32>>, key: &Key| with[key].len() == 1 && actors.binary_search(key).is_err();
         let mut alone: Vec<Key> = with.keys().filter(|key| is_alone(&with, key)).copied().collect();
         while let Some(key) = alone.pop() {
             let Some(row) = with.get_mut(&key).and_then(Vec::pop) else { continue };

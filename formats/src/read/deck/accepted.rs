@@ -363,7 +363,10 @@ pub(super) const ACCEPTED: &[Accepted] = &[
         &[
             (Used, "NAME, POSITION TOLERANCE, TIED NSET, TYPE"),
             (Idle("no node is moved; gaps are noted"), "ADJUST"),
-            (Idle("solids have displacements alone"), "CONSTRAINT RATIO, NO ROTATION, NO THICKNESS, NO PORE, NO TEMPERATURE"),
+            (
+                Idle("solids have displacements alone"),
+                "CONSTRAINT RATIO, NO ROTATION, NO THICKNESS, NO PORE, NO TEMPERATURE",
+            ),
             (CYCLIC, "CYCLIC SYMMETRY, MULTICOMPONENT"),
             (Refused("give *EQUATION for pressures"), "FLUID PERIODIC"),
         ],

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use super::assembly::Assembly;
 use super::data::{Entry, entries, numbers};
 use super::keywords::IgnoreList;
-use super::linear::{Held, Linear, ROTATION};
 use super::lexer::{Card, Place};
+use super::linear::{Held, Linear, ROTATION};
 use super::log::Log;
 use super::raw::{Entity, RawDeck};
 use super::sections::unique_name;
@@ -289,7 +289,8 @@ impl<'a> Conditions<'a> {
             let word = entry.word(1);
             if let Some((_, dofs)) = NAMED_KINDS.iter().find(|(kind, _)| *kind == word && !entry.has_more(2)) {
                 for &dof in *dofs {
-                    let held = Held { component: dof - 1, kind: BoundaryKind::Displacement, value: 0., amplitude: None };
+                    let held =
+                        Held { component: dof - 1, kind: BoundaryKind::Displacement, value: 0., amplitude: None };
                     if dof <= self.dimension || self.rotates(u32::from(dof), &nodes) {
                         self.push_held(&name, nodes.clone(), held, entry.place, log);
                     }

@@ -41,7 +41,8 @@ const ALONE: &str = "";
 const GENERATES: &str = "let the program that wrote the deck write out all nodes and elements";
 pub(super) const SECTION: &str = "only *SOLID SECTION is read";
 pub(super) const NONLINEAR: &str = "only linear elastic materials are computed";
-const CONSTRAINT: &str = "*EQUATION, *MPC, *TIE, *RIGID BODY and *COUPLING are the constraints between nodes that are computed";
+const CONSTRAINT: &str =
+    "*EQUATION, *MPC, *TIE, *RIGID BODY and *COUPLING are the constraints between nodes that are computed";
 const CYCLIC: &str = "cyclic symmetry is not computed; model the whole body";
 const CONTACT: &str = "contact is not computed";
 const THERMAL: &str = "temperatures are not computed";
@@ -103,10 +104,7 @@ pub(super) const CLASSES: &[(Class, &str)] = &[
          MULLINS EFFECT, POROUS ELASTIC, USER DEFINED FIELD, USER MATERIAL, VISCOELASTIC",
     ),
     (refused("USER ELEMENT", "user elements are not computed"), "UEL PROPERTY, USER ELEMENT"),
-    (
-        refused("COUPLING", CONSTRAINT),
-        "DISTRIBUTING COUPLING, KINEMATIC COUPLING, SHELL TO SOLID COUPLING",
-    ),
+    (refused("COUPLING", CONSTRAINT), "DISTRIBUTING COUPLING, KINEMATIC COUPLING, SHELL TO SOLID COUPLING"),
     (
         refused(ALONE, CONSTRAINT),
         "EMBEDDED ELEMENT, FASTENER, INERTIA RELIEF, NETWORK MPC, PRE-TENSION SECTION, RELEASE",

@@ -81,7 +81,8 @@ fn line_class(key: &str) -> Option<Class> {
             Some(Class::NoEffect)
         }
         "TRANSFORM" | "EQUATION" | "MPC" | "TIE" | "RIGIDBODY" | "COUPLING" | "KINEMATIC" | "DISTRIBUTING" => {
-            let why = "linear constraints are of explicit elastodynamics; particles share nodes or have springs between them";
+            let why =
+                "linear constraints are of explicit elastodynamics; particles share nodes or have springs between them";
             Some(Class::Refused { family: family(key, None), why })
         }
         _ => key.starts_with("CONNECTOR").then_some(Class::NoEffect),

@@ -22,17 +22,20 @@ impl LinearRows {
         places.values_mut().enumerate().for_each(|(at, place)| *place = at);
         let n = places.len();
         let &at = places.get(&index)?;
-        let mut normal = vec![0.0; n * n];
+        let (mut normal, mut sizes) = (vec![0.0; n * n], vec![0.0; n * n]);
         let free = |row: usize| -> Vec<(usize, f64)> {
             self.terms(row).filter_map(|(dof, c)| Some((places[&self.free_massless(dof)?], c))).collect()
         };
         for terms in rows.iter().map(|&row| free(row)) {
             for &(i, a) in &terms {
-                terms.iter().for_each(|&(j, b)| normal[i * n + j] += a * b);
+                for &(j, b) in &terms {
+                    normal[i * n + j] += a * b;
+                    sizes[i * n + j] += (a * b).abs();
+                }
             }
         }
         let unit: Vec<f64> = (0..n).map(|i| f64::from(i == at)).collect();
-        let x: Vec<f64> = Inverse::new(normal.clone(), n).times(&unit).collect();
+        let x: Vec<f64> = Inverse::new(normal.clone(), &sizes, n).times(&unit).collect();
         let carried = |(row, unit): (&[f64], &f64)| {
             (row.iter().zip(&x).map(|(k, x)| k * x).sum::<f64>() - unit).abs() <= ROUNDING
         };

@@ -14,18 +14,20 @@ pub(super) struct Inverse {
 
 impl Inverse {
     /// Of `k`, (n, n), by Gauss–Jordan elimination with full pivoting. Rows and columns are scaled first, as they may be of
-    /// different units.
-    pub fn new(mut k: Vec<f64>, n: usize) -> Self {
+    /// different units. `sizes`, (n, n), are sums of the absolute values of what has been added up to each entry: against them
+    /// rounding is told from pivots.
+    pub fn new(mut k: Vec<f64>, sizes: &[f64], n: usize) -> Self {
         let largest = |row: &[f64]| row.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
-        let scale: Vec<f64> = k
+        let scale: Vec<f64> = sizes
             .chunks_exact(n.max(1))
             .map(|row| match largest(row) {
                 0.0 => 1.0,
                 most => 1.0 / most.sqrt(),
             })
             .collect();
-        k.iter_mut().enumerate().for_each(|(at, value)| *value *= scale[at / n] * scale[at % n]);
-        let smallest = RANK * largest(&k);
+        let scaled = |at: usize, value: f64| value * scale[at / n] * scale[at % n];
+        k.iter_mut().enumerate().for_each(|(at, value)| *value = scaled(at, *value));
+        let smallest = RANK * sizes.iter().enumerate().fold(0.0, |most: f64, (at, &size)| most.max(scaled(at, size)));
         let mut inverse = vec![0.0; n * n];
         (0..n).for_each(|i| inverse[i * n + i] = 1.0);
         let (mut row_of, mut is_used) = (vec![None; n], vec![false; n]);
@@ -76,17 +78,19 @@ mod tests {
     fn indefinite_matrices_are_inverted_and_rows_that_follow_from_others_left_out() {
         // [0 A; Aᵀ 0] with rows of sizes far apart.
         let k = vec![0.0, 0.0, 1e6, 2e6, 0.0, 0.0, 3.0, -1.0, 1e6, 3.0, 0.0, 0.0, 2e6, -1.0, 0.0, 0.0];
-        let inverse = Inverse::new(k.clone(), 4);
+        let inverse = Inverse::new(k.clone(), &k.iter().map(|value: &f64| value.abs()).collect::<Vec<_>>(), 4);
         assert!(inverse.left_out.is_empty());
         for column in 0..4 {
             let of_k: Vec<f64> = (0..4).map(|i| k[i * 4 + column]).collect();
             for (i, value) in inverse.times(&of_k).enumerate() {
-                assert!((value - f64::from(i == column)).abs() < 1e-12);
+                assert!((value - f64::from(i == column)).abs() < 1e-9, "{value}");
             }
         }
         let singular = vec![2.0, 1.0, 3.0, 1.0, 2.0, 3.0, 3.0, 3.0, 6.0];
-        let inverse = Inverse::new(singular.clone(), 3);
+        let inverse = Inverse::new(singular.clone(), &singular, 3);
         assert_eq!(inverse.left_out.len(), 1);
+        // All of it is rounding.
+        assert_eq!(Inverse::new(vec![1e-17], &[2.0], 1).left_out, [0]);
         let b = [5.0, 4.0, 9.0];
         let x: Vec<f64> = inverse.times(&b).collect();
         for (row, b) in singular.chunks_exact(3).zip(b) {

@@ -112,17 +112,16 @@ impl Factor {
             *to = x[from as usize];
         }
         for (column, ends) in self.column_first.windows(2).enumerate() {
-            let y = work[column];
-            for at in ends[0] as usize..ends[1] as usize {
-                work[self.rows[at] as usize] -= self.values[at] * y;
+            let (y, entries) = (work[column], ends[0] as usize..ends[1] as usize);
+            for (&row, l) in self.rows[entries.clone()].iter().zip(&self.values[entries]) {
+                work[row as usize] -= l * y;
             }
         }
         for (column, ends) in self.column_first.windows(2).enumerate().rev() {
-            let mut y = work[column] * self.inverse_pivot[column];
-            for at in ends[0] as usize..ends[1] as usize {
-                y -= self.values[at] * work[self.rows[at] as usize];
-            }
-            work[column] = y;
+            let entries = ends[0] as usize..ends[1] as usize;
+            let below = self.rows[entries.clone()].iter().zip(&self.values[entries]);
+            let sum: f64 = below.map(|(&row, l)| l * work[row as usize]).sum();
+            work[column] = work[column] * self.inverse_pivot[column] - sum;
         }
         for (&from, &to) in work.iter().zip(&self.order) {
             x[to as usize] = from;

@@ -234,7 +234,9 @@ impl Projection {
             }
             for (at, &(row, coefficient)) in rows.iter().enumerate() {
                 let others = rows[at..].iter();
-                entries.extend(others.map(|&(other, with)| (row.min(other), row.max(other), coefficient * inverse_mass * with)));
+                entries.extend(
+                    others.map(|&(other, with)| (row.min(other), row.max(other), coefficient * inverse_mass * with)),
+                );
             }
         }
         // A row of prescribed degrees of freedom alone binds nothing.
@@ -297,7 +299,7 @@ impl Projection {
                 columns[rows.len() + at].push((row, -coefficient));
             }
         }
-        let mut k = vec![0.0; n_border * n_border];
+        let (mut k, mut sizes) = (vec![0.0; n_border * n_border], vec![0.0; n_border * n_border]);
         let mut responses = vec![0.0; inner.len() * n_border];
         let (mut x, mut work) = (vec![0.0; self.n_unknowns], vec![0.0; self.n_unknowns]);
         for (at, column) in columns.iter().enumerate() {
@@ -305,8 +307,10 @@ impl Projection {
             column.iter().for_each(|&(row, value)| x[row as usize] += value);
             for (other, &row) in rows.iter().enumerate() {
                 k[other * n_border + at] += x[row as usize];
+                sizes[other * n_border + at] += x[row as usize].abs();
                 if at >= rows.len() {
                     k[at * n_border + other] += x[row as usize];
+                    sizes[at * n_border + other] += x[row as usize].abs();
                 }
             }
             self.factor.solve(&mut x, &mut work);
@@ -316,11 +320,13 @@ impl Projection {
             for &(row, value) in column {
                 let Ok(p) = inner.binary_search(&row) else { continue };
                 for at in 0..n_border {
-                    k[other * n_border + at] -= value * responses[p * n_border + at];
+                    let part = value * responses[p * n_border + at];
+                    k[other * n_border + at] -= part;
+                    sizes[other * n_border + at] += part.abs();
                 }
             }
         }
-        Ok(Border { rows, massless, inner, responses, inverse: Inverse::new(k, n_border) })
+        Ok(Border { rows, massless, inner, responses, inverse: Inverse::new(k, &sizes, n_border) })
     }
 
     /// Finds λ of values of the touched degrees of freedom, which are those of a motion without constraints, and of
@@ -399,7 +405,8 @@ impl Projection {
         signals.dedup();
         let mut found = Projected::default();
         for signal in signals {
-            let of_signal = |held: &Option<&Constraint>| held.filter(|held| held.signal == signal).map_or(0.0, |h| h.value);
+            let of_signal =
+                |held: &Option<&Constraint>| held.filter(|held| held.signal == signal).map_or(0.0, |h| h.value);
             let values: Vec<f64> = held.iter().map(of_signal).collect();
             self.find(&values, |of| f64::from(of == signal), &mut found);
             let mut rest: Vec<f64> = found.right[..self.n_rows()].to_vec();

@@ -24,7 +24,12 @@ impl Linear<'_> {
     pub(super) fn rigid_body(&mut self, card: &Card, log: &mut Log) {
         let (keyword, place) = (&card.keyword, card.keyword.place);
         if !matches!(keyword.word("POSITION").as_str(), "" | "INPUT") {
-            return log.error(place, "*RIGID BODY: the reference node stays where it is; write POSITION=INPUT and its place");
+            return log
+                .error(place, "*RIGID BODY: the reference node stays where it is; write POSITION=INPUT and its place");
+        }
+        // Refused already.
+        if keyword.has("ANALYTICALSURFACE") {
+            return;
         }
         let Some(reference) = self.reference(card, log) else { return };
         let mut nodes = Vec::new();
@@ -156,11 +161,18 @@ impl Linear<'_> {
         let units: [Vector; 3] = std::array::from_fn(|c| std::array::from_fn(|k| f64::from(k == c)));
         for component in 0..self.dimension {
             let own = LinearTerm { node: reference, component, coefficient: 1. };
-            let row = self.mean_row(own, (nodes, &weights, &positions), |r| {
-                // u_c of the reference for a unit displacement e of a node: e_c + (T⁻¹(r × e) × arm)_c.
-                let of = |e: Vector| e[usize::from(component)] + cross(apply(&inverse, cross(r, e)), arm)[usize::from(component)];
-                units.map(of)
-            }, centre);
+            let row = self.mean_row(
+                own,
+                (nodes, &weights, &positions),
+                |r| {
+                    // u_c of the reference for a unit displacement e of a node: e_c + (T⁻¹(r × e) × arm)_c.
+                    let of = |e: Vector| {
+                        e[usize::from(component)] + cross(apply(&inverse, cross(r, e)), arm)[usize::from(component)]
+                    };
+                    units.map(of)
+                },
+                centre,
+            );
             self.deck.rows.push(name, row);
         }
         let axes: &[u8] = if self.dimension == 2 { &[2] } else { &[0, 1, 2] };

@@ -27,7 +27,8 @@ impl Linear<'_> {
                 return log.error(first.place, "an equation begins with its number of terms, alone on a line");
             };
             let of_terms = &lines[begin + 1..];
-            let terms: Option<Vec<Written>> = (0..n as usize).map(|at| self.written(first, of_terms, at, log)).collect();
+            let terms: Option<Vec<Written>> =
+                (0..n as usize).map(|at| self.written(first, of_terms, at, log)).collect();
             let Some(terms) = terms else { return };
             self.push_equation(first.place, &terms, log);
             begin += 1 + terms.len().div_ceil(TERMS_A_LINE);
@@ -38,13 +39,16 @@ impl Linear<'_> {
     fn written(&self, first: &Entry, lines: &[Entry], at: usize, log: &mut Log) -> Option<Written> {
         let column = 3 * (at % TERMS_A_LINE);
         let Some(line) = lines.get(at / TERMS_A_LINE).filter(|line| line.has(column)) else {
-            let text = format!("this equation ends after {at} terms: four stand on a line, each with node, component and factor");
+            let text = format!(
+                "this equation ends after {at} terms: four stand on a line, each with node, component and factor"
+            );
             log.error(first.place, text);
             return None;
         };
         let nodes = self.nodes(&line.text(column), line.place, log)?;
         let Some(dof) = dof(line, column + 1, self.dimension) else {
-            let text = format!("`{}` is no component of a displacement that an equation can have", line.text(column + 1));
+            let text =
+                format!("`{}` is no component of a displacement that an equation can have", line.text(column + 1));
             log.error(line.place, text);
             return None;
         };

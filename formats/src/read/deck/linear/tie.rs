@@ -28,7 +28,10 @@ impl Linear<'_> {
             return log.error(place, text);
         }
         if keyword.word("TYPE") == "SURFACETOSURFACE" {
-            log.note(place, "*TIE: each node follows the nearest point of the other surface, as with TYPE=NODE TO SURFACE");
+            log.note(
+                place,
+                "*TIE: each node follows the nearest point of the other surface, as with TYPE=NODE TO SURFACE",
+            );
         }
         let given = keyword.real("POSITIONTOLERANCE");
         if keyword.has("POSITIONTOLERANCE") && given.is_none_or(|distance| distance <= 0.) {
@@ -44,7 +47,9 @@ impl Linear<'_> {
                 continue;
             }
             let slave = self.surface(&entry.text(0), entry.place, log);
-            let (Some(mut slave), Some(master)) = (slave, self.surface(&entry.text(1), entry.place, log)) else { continue };
+            let (Some(mut slave), Some(master)) = (slave, self.surface(&entry.text(1), entry.place, log)) else {
+                continue;
+            };
             if let Some(only) = &only {
                 slave.nodes.retain(|node| only.contains(node));
             }
@@ -92,10 +97,16 @@ impl Linear<'_> {
             let text = "no node lies near enough to the other surface; give a larger POSITION TOLERANCE=";
             return log.error(place, format!("{name}: {text} than {tolerance:.3e}"));
         }
-        log.note(place, format!("{name}: {} tied", if n_tied == 1 { "1 node is".into() } else { format!("{n_tied} nodes are") }));
+        log.note(
+            place,
+            format!("{name}: {} tied", if n_tied == 1 { "1 node is".into() } else { format!("{n_tied} nodes are") }),
+        );
         if n_tied < feet.len() {
             let apart = counted(feet.len() - n_tied, "node");
-            log.warning(place, format!("{name}: {apart} farther than {tolerance:.3e} from the other surface: not tied"));
+            log.warning(
+                place,
+                format!("{name}: {apart} farther than {tolerance:.3e} from the other surface: not tied"),
+            );
         }
         if widest > NO_GAP * tolerance.min(self.mean_diagonal(master)) {
             log.note(place, format!("{name}: no node is moved onto the other surface; gaps are up to {widest:.3e}"));

@@ -55,9 +55,8 @@ impl Linear<'_> {
         let values = numbers(card, log).concat();
         let point = |i: usize| -> Vector { std::array::from_fn(|k| values.get(3 * i + k).copied().unwrap_or(0.)) };
         let axes = match card.keyword.word("TYPE").as_str() {
-            "" | "R" => axes(point(0), point(1)).map(|rows| Axes::Same(std::array::from_fn(|i| {
-                std::array::from_fn(|k| rows[3 * i + k])
-            }))),
+            "" | "R" => axes(point(0), point(1))
+                .map(|rows| Axes::Same(std::array::from_fn(|i| std::array::from_fn(|k| rows[3 * i + k])))),
             "C" => unit(difference(point(1), point(0))).map(|along| Axes::Around(point(0), along)),
             other => {
                 let text = "R and C are; give the conditions in global components";
