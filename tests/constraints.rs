@@ -94,29 +94,39 @@ fn last_energy(folder: &Path, name: &str) -> f64 {
     *Traces::read(&folder.join("out/energy.csv")).column(name).last().unwrap()
 }
 
-#[test]
-fn a_tied_bar_carries_a_plane_wave_as_the_whole_bar_does() {
-    // With ν = 0 a wave that is even across the strip meets the same mass at the joint as within: no part is reflected.
-    let (n, length) = (20, 5.0);
-    let tied = strips([n, 2, 3], length);
-    let grid = Grid { n: [2 * n, 2, 0], h: [length / n as f64, 0.5, 0.0], element: "CPE4" };
+/// How far the motion of a tied bar, of `n` cells along each half and `across` in width, is from that of a bar without a joint.
+/// With ν = 0 a wave that is even across the strip is one of a bar.
+fn apart(n: usize, across: [usize; 2]) -> f64 {
+    let length = 5.0;
+    let tied = strips([n, across[0], across[1]], length);
+    let grid = Grid { n: [2 * n, 1, 0], h: [length / n as f64, 1.0, 0.0], element: "CPE4" };
     let pulse = |x: f64| if x < 2.0 { (0.5 * PI * x).sin().powi(2) } else { 0.0 };
     let end = isotropic(1.0, 0.0, 1.0) + "*Boundary\nEVERY, 2, 2\n";
+    let step = every(step(0.3 * length / n as f64, 12.0, "U1"));
     let folder = tempfile::tempdir().unwrap();
     let deck = tied.deck.clone() + &end + TIE + &velocities(&tied, |_, x| [pulse(x[0]), 0.0]);
-    let found = run(folder.path(), &(deck + &every(step(0.1, 12.0, "U1"))), &["--precision", "f64"]);
+    let found = run(folder.path(), &(deck + &step), &["--precision", "f64"]);
     assert!(last_energy(folder.path(), "balance").abs() < 1e-13);
-    let mut whole = grid.deck() + &end + "*Nset, nset=EVERY, generate\n1, 123, 1\n";
+    let mut whole = grid.deck() + &end + &format!("*Nset, nset=EVERY, generate\n1, {}, 1\n", 2 * (2 * n + 1));
     whole += &pogo_tests::initial_velocity(&grid, |x| [pulse(x[0]), 0.0, 0.0]);
-    // The set is made before its use.
-    let expected = run(folder.path(), &(whole + &every(step(0.1, 12.0, "U1"))), &["--precision", "f64"]);
-    for (i, j) in [(0, 0), (n, 1), (n + n / 2, 2), (2 * n, 0)] {
-        let at = [i as f64 * length / n as f64, 0.5 * j as f64];
-        let near = |(x, _): &&([f64; 2], f64)| (x[0] - at[0]).abs() < 1e-9;
-        let label = 1 + tied.nodes.iter().rposition(|node| near(&node)).unwrap();
-        let error = relative_error(trace(&found, label, "U1"), trace(&expected, grid.label(i, j, 0), "U1"));
-        assert!(error < 1e-12, "at {at:?}: {error:e}");
-    }
+    let expected = run(folder.path(), &(whole + &step), &["--precision", "f64"]);
+    let error = |i: usize| {
+        let x = i as f64 * length / n as f64;
+        let label = 1 + tied.nodes.iter().rposition(|(at, _)| (at[0] - x).abs() < 1e-9).unwrap();
+        relative_error(trace(&found, label, "U1"), trace(&expected, grid.label(i, 0, 0), "U1"))
+    };
+    [0, n / 2, n, n + n / 2, 2 * n].map(error).into_iter().fold(0.0, f64::max)
+}
+
+#[test]
+fn a_tied_bar_carries_a_wave_as_the_whole_bar_does() {
+    // Where the nodes of one side are among those of the other, each node of the joint carries its share of both.
+    let nested = apart(20, [2, 4]);
+    assert!(nested < 1e-12, "{nested:e}");
+    // Else the shares differ by a part of the width of a cell: a little is reflected, less on finer meshes.
+    let errors = [(20, [2, 3]), (40, [4, 6])].map(|(n, across)| apart(n, across));
+    eprintln!("{errors:?}");
+    assert!(errors[0] < 2e-3 && errors[1] < 0.6 * errors[0], "{errors:?}");
 }
 
 #[test]
@@ -255,7 +265,8 @@ fn runs_have_the_same_bits_for_any_threads_and_across_a_restart() {
     let block = ["model.inp", "--quiet", "--block-nodes", "32"];
     succeed(command("pogo-block").current_dir(folder).args(block));
     let solve = |out: &str, words: &[&str]| {
-        let arguments = ["model.blk", "--quiet", "-o", out, "--precision", "f64"];
+        let precision = if out == "single" { "f32" } else { "f64" };
+        let arguments = ["model.blk", "--quiet", "-o", out, "--precision", precision];
         succeed(command("pogo-solve").current_dir(folder).args(arguments).args(words));
         std::fs::read(folder.join(out).join("traces.csv")).unwrap()
     };
@@ -264,10 +275,8 @@ fn runs_have_the_same_bits_for_any_threads_and_across_a_restart() {
     solve("parts", &["--threads", "2", "--time", "0.7", "--keep-checkpoint"]);
     let again = solve("parts", &["--threads", "1", "--time", "2", "--restart"]);
     assert!(without_head(&again) == without_head(&one), "a restart differs");
-    let single = Traces::read(&{
-        solve("single", &["--precision", "f32"]);
-        folder.join("single/traces.csv")
-    });
+    solve("single", &[]);
+    let single = Traces::read(&folder.join("single/traces.csv"));
     std::fs::write(folder.join("one.csv"), one).unwrap();
     let double = Traces::read(&folder.join("one.csv"));
     let error = relative_error(trace(&single, 20, "U1"), trace(&double, 20, "U1"));
@@ -307,7 +316,7 @@ fn what_is_not_computed_is_refused_by_name() {
         ("*Rigid Body, ref node=1, analytical surface=S\n", "a rigid body has nodes of elements"),
         ("*Kinematic Coupling, ref node=1\n2, 1\n", "--ignore COUPLING leaves it out"),
     ] {
-        let few = "*Nset, nset=FEW\n1, 2\n*Elset, elset=ENDS\n2,\n*Surface, name=FAR\nENDS, S1\n";
+        let few = "*Nset, nset=FEW\n1, 2\n*Elset, elset=ENDS\n1,\n*Surface, name=FAR\nENDS, S4\n";
         std::fs::write(folder.join("model.inp"), head.clone() + few + cards + &steps).unwrap();
         let said = refusal(folder, "pogo-block", &["model.inp", "--quiet"]);
         assert!(said.contains(expected) && said.contains("model.inp:"), "{cards}: {said}");

@@ -19,11 +19,13 @@
 //! ```
 //!
 //! The first two rows of blocks are quasi-definite and sparse ([`factor`]). Massless unknowns, and the rows that have no pivot,
-//! are a *border*: a dense matrix for each set of rows that share unknowns ([`dense`]).
+//! are a *border*: a dense matrix for each set that hangs together ([`border`]).
 
+mod border;
 mod carry;
 mod dense;
 mod factor;
+mod rows;
 
 #[cfg(test)]
 mod tests;
@@ -32,80 +34,14 @@ use std::collections::BTreeMap;
 
 use crate::dynamics::Constraint;
 use crate::union::Union;
-use dense::Inverse;
+use border::Border;
 use factor::{Factor, Symmetric};
+pub use rows::{LinearRows, ProjectionError};
 
 /// Rows that share a degree of freedom with mass; beyond so many it stays an unknown.
 const MANY_ROWS: usize = 8;
-/// Unknowns of a border, whose matrix is dense.
-const LARGEST_BORDER: usize = 2000;
 /// Part of what a signal moves that rounding explains where rows contradict nothing.
 const ROUNDING: f64 = 1e-8;
-
-/// Rows Σ c u = 0 over degrees of freedom.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct LinearRows {
-    /// First term of each row, (n_rows + 1,); empty without rows.
-    pub first: Vec<u32>,
-    /// Degree of freedom of each term: solver node × dimension + component, or n_dofs + index of a massless unknown.
-    pub dofs: Vec<u64>,
-    /// c of each term.
-    pub coefficients: Vec<f64>,
-    /// Degrees of freedom with mass, or prescribed.
-    pub n_dofs: u64,
-    /// Massless unknowns.
-    pub n_massless: usize,
-    /// Prescribed massless unknowns, by their index, increasing.
-    pub prescribed: Vec<Constraint>,
-}
-
-impl LinearRows {
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.first.len() < 2
-    }
-
-    /// Number of rows.
-    pub fn n_rows(&self) -> usize {
-        self.first.len().saturating_sub(1)
-    }
-
-    /// Degree of freedom and coefficient of each term of a row.
-    pub fn terms(&self, row: usize) -> impl Iterator<Item = (u64, f64)> {
-        let terms = self.first[row] as usize..self.first[row + 1] as usize;
-        self.dofs[terms.clone()].iter().copied().zip(self.coefficients[terms].iter().copied())
-    }
-
-    /// Whether a degree of freedom is a massless unknown that nothing prescribes: its index.
-    fn free_massless(&self, dof: u64) -> Option<usize> {
-        let index = dof.checked_sub(self.n_dofs)?;
-        self.prescribed.binary_search_by_key(&index, |held| held.dof).is_err().then_some(index as usize)
-    }
-}
-
-/// Why rows cannot be constraints.
-#[derive(Debug, thiserror::Error, Clone, PartialEq)]
-#[allow(missing_docs)]
-pub enum ProjectionError {
-    /// Prescribed values that a row does not allow.
-    #[error("constraint row {row} contradicts the prescribed displacements of its nodes, or other constraints")]
-    Contradiction { row: usize },
-    #[error("{n} massless unknowns or repeated constraints hang together, more than 2000: divide the constraint")]
-    TooLarge { n: usize },
-}
-
-/// Massless unknowns and rows without a pivot that hang together.
-#[derive(Debug, Clone)]
-struct Border {
-    /// Rows among the unknowns of the sparse part, then massless unknowns.
-    rows: Vec<u32>,
-    massless: Vec<u32>,
-    /// Unknowns of the sparse part.
-    inner: Vec<u32>,
-    /// F_PP⁻¹ F_PQ, (n_inner, n_border).
-    responses: Vec<f64>,
-    inverse: Inverse,
-}
 
 /// The projection onto linear constraints.
 #[derive(Debug, Clone)]
@@ -268,65 +204,12 @@ impl Projection {
                 set[0].push(unknown);
             }
         }
-        for [inner, rows, massless] in sets.into_values() {
-            let border = self.border(&matrix, inner, rows, massless)?;
-            self.n_redundant += border.inverse.left_out.iter().filter(|&&at| at < border.rows.len()).count();
+        for set in sets.into_values() {
+            let border = Border::new((&self.factor, &matrix), &self.massless, set)?;
+            self.n_redundant += border.n_redundant();
             self.borders.push(border);
         }
         Ok(())
-    }
-
-    /// The border of a set of unknowns: K = F_QQ − F_QP F_PP⁻¹ F_PQ.
-    fn border(
-        &self,
-        matrix: &Symmetric,
-        inner: Vec<u32>,
-        rows: Vec<u32>,
-        massless: Vec<u32>,
-    ) -> Result<Border, ProjectionError> {
-        let n_border = rows.len() + massless.len();
-        if n_border > LARGEST_BORDER {
-            return Err(ProjectionError::TooLarge { n: n_border });
-        }
-        let place = |row: u32| rows.binary_search(&row).ok();
-        let mut columns: Vec<Vec<(u32, f64)>> = vec![Vec::new(); n_border];
-        for &(i, j, value) in &matrix.entries {
-            place(j).into_iter().for_each(|at| columns[at].push((i, value)));
-            place(i).filter(|_| i != j).into_iter().for_each(|at| columns[at].push((j, value)));
-        }
-        for &(row, index, coefficient) in &self.massless {
-            if let Ok(at) = massless.binary_search(&index) {
-                columns[rows.len() + at].push((row, -coefficient));
-            }
-        }
-        let (mut k, mut sizes) = (vec![0.0; n_border * n_border], vec![0.0; n_border * n_border]);
-        let mut responses = vec![0.0; inner.len() * n_border];
-        let (mut x, mut work) = (vec![0.0; self.n_unknowns], vec![0.0; self.n_unknowns]);
-        for (at, column) in columns.iter().enumerate() {
-            x.fill(0.0);
-            column.iter().for_each(|&(row, value)| x[row as usize] += value);
-            for (other, &row) in rows.iter().enumerate() {
-                k[other * n_border + at] += x[row as usize];
-                sizes[other * n_border + at] += x[row as usize].abs();
-                if at >= rows.len() {
-                    k[at * n_border + other] += x[row as usize];
-                    sizes[at * n_border + other] += x[row as usize].abs();
-                }
-            }
-            self.factor.solve(&mut x, &mut work);
-            inner.iter().enumerate().for_each(|(p, &unknown)| responses[p * n_border + at] = x[unknown as usize]);
-        }
-        for (other, column) in columns.iter().enumerate() {
-            for &(row, value) in column {
-                let Ok(p) = inner.binary_search(&row) else { continue };
-                for at in 0..n_border {
-                    let part = value * responses[p * n_border + at];
-                    k[other * n_border + at] -= part;
-                    sizes[other * n_border + at] += part.abs();
-                }
-            }
-        }
-        Ok(Border { rows, massless, inner, responses, inverse: Inverse::new(k, &sizes, n_border) })
     }
 
     /// Finds λ of values of the touched degrees of freedom, which are those of a motion without constraints, and of
@@ -353,21 +236,7 @@ impl Projection {
         found.massless.resize(self.n_massless, 0.0);
         self.factor.solve(&mut found.unknowns, &mut found.work);
         for border in &self.borders {
-            let n = border.inverse.n;
-            let mut b: Vec<f64> = border.rows.iter().map(|&row| right[row as usize]).collect();
-            b.resize(n, 0.0);
-            for (&unknown, responses) in border.inner.iter().zip(border.responses.chunks_exact(n)) {
-                let right = right[unknown as usize];
-                b.iter_mut().zip(responses).for_each(|(b, response)| *b -= response * right);
-            }
-            let y: Vec<f64> = border.inverse.times(&b).collect();
-            for (&unknown, responses) in border.inner.iter().zip(border.responses.chunks_exact(n)) {
-                let of_border: f64 = responses.iter().zip(&y).map(|(response, y)| response * y).sum();
-                found.unknowns[unknown as usize] -= of_border;
-            }
-            let (of_rows, of_massless) = y.split_at(border.rows.len());
-            border.rows.iter().zip(of_rows).for_each(|(&row, &y)| found.unknowns[row as usize] = y);
-            border.massless.iter().zip(of_massless).for_each(|(&index, &y)| found.massless[index as usize] = y);
+            border.apply(right, &mut found.unknowns, &mut found.massless);
         }
         found.pull.clear();
         found.pull.resize(self.touched.len(), 0.0);

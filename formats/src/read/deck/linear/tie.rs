@@ -16,6 +16,8 @@ const TOLERANCE: f64 = 0.05;
 const NO_GAP: f64 = 1e-3;
 /// Cells along an axis: more would overflow the indices.
 const MOST_CELLS: f64 = 1e6;
+/// Cells of a face; those of larger ones are not listed.
+const CELLS_OF_FACE: f64 = 1e4;
 
 /// A point of the master surface: its nodes with their weights, and how far it is.
 type Foot = (Vec<(u32, f64)>, f64);
@@ -134,6 +136,8 @@ struct Search {
     /// Nodes and their positions.
     items: Vec<(Vec<u32>, Vec<Vector>)>,
     cells: HashMap<[i32; 3], Vec<u32>>,
+    /// Items that are near to everything.
+    large: Vec<u32>,
     origin: Vector,
     width: f64,
     tolerance: f64,
@@ -155,10 +159,8 @@ impl Search {
         let extent = (0..3).map(|k| high[k] - low[k]).fold(0., f64::max);
         let size = linear.mean_diagonal(surface);
         let width = if size.is_finite() { size.max(tolerance) } else { tolerance }.max(extent / MOST_CELLS);
-        let mut search = Self { items, cells: HashMap::new(), origin: low, width, tolerance };
-        if width.is_finite() && width > 0. {
-            search.fill();
-        }
+        let mut search = Self { items, cells: HashMap::new(), large: Vec::new(), origin: low, width, tolerance };
+        search.fill();
         search
     }
 
@@ -172,6 +174,11 @@ impl Search {
             let bound = |k: usize, sign: f64| points.iter().map(|x| sign * x[k]).fold(f64::NEG_INFINITY, f64::max);
             let low = self.cell(std::array::from_fn(|k| -bound(k, -1.) - self.tolerance));
             let high = self.cell(std::array::from_fn(|k| bound(k, 1.) + self.tolerance));
+            let n_cells: f64 = (0..3).map(|k| f64::from(high[k]) - f64::from(low[k]) + 1.).product();
+            if !(self.width.is_finite() && self.width > 0. && n_cells <= CELLS_OF_FACE) {
+                self.large.push(at);
+                continue;
+            }
             for i in low[0]..=high[0] {
                 for j in low[1]..=high[1] {
                     for k in low[2]..=high[2] {
@@ -184,13 +191,7 @@ impl Search {
 
     /// The nearest point of the surface within the tolerance; of several the first.
     fn nearest(&self, x: Vector) -> Option<Foot> {
-        let everywhere: Vec<u32>;
-        let near = if self.cells.is_empty() {
-            everywhere = (0..self.items.len() as u32).collect();
-            &everywhere
-        } else {
-            self.cells.get(&self.cell(x))?
-        };
+        let near = self.cells.get(&self.cell(x)).into_iter().flatten().chain(&self.large);
         let mut best: Option<(u32, [f64; 4], f64)> = None;
         for &at in near {
             let (weights, distance) = foot(&self.items[at as usize].1, x);
