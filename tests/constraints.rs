@@ -171,7 +171,7 @@ fn an_equation_makes_a_bar_periodic() {
     let rec = grid.label(5, 0, 0);
     write!(
         deck,
-        "*Nset, nset=LEFT\n{left}\n*Nset, nset=RIGHT\n{right}\n*Equation\n2\nLEFT, 1, 1., RIGHT, 1, -1.\n*Nset, nset=REC\n{rec},\n\
+        "*Nset, nset=LEFT\n{left}\n*Nset, nset=RIGHT\n{right}\n*Equation\n2\nLEFT, 1, 1.\nRIGHT, 1, -1.\n*Nset, nset=REC\n{rec},\n\
          *Nset, nset=EVERY, generate\n1, {}, 1\n*Boundary\nEVERY, 2, 2\n",
         2 * (n + 1)
     )
@@ -306,7 +306,7 @@ fn what_is_not_computed_is_refused_by_name() {
         ("*Mpc\nBEAM, 1, 2\n", "error: *MPC of type `BEAM` is not supported: TIE and PIN are"),
         ("*Tie, name=J, position tolerance=1e-9\nSLAVE, FAR\n", "no node lies near enough to the other surface"),
         ("*Tie, name=J, cyclic symmetry\nSLAVE, MASTER\n", "cyclic symmetry is not computed"),
-        ("*Equation\n3\n1, 1, 1., 2, 1, -1.\n", "this equation ends after 2 terms"),
+        ("*Equation\n3\n1, 1, 1., 2, 1, -1.\n", "this equation ends after 2 of its 3 terms"),
         ("*Equation\n2\n1, 1, 1., 2, 5, -1.\n", "`5` is no component of a displacement"),
         ("*Equation\n2\n1, 6, 1., 2, 6, -1.\n", "only reference nodes of rigid bodies and couplings turn"),
         ("*Equation\n2\nEVERY, 1, 1., FEW, 1, -1.\n", "give sets of one length, or single nodes"),

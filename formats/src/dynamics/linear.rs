@@ -171,7 +171,7 @@ mod tests {
         wrong(|rows| rows.origin[0] = 2);
         wrong(|rows| rows.row_first[1] = 5);
         wrong(|rows| rows.row_first[2] = 3);
-        wrong(|rows| drop(rows.row_first.pop()));
+        wrong(|rows| rows.row_first.truncate(2));
         wrong(|rows| rows.terms[0].node = 4);
         wrong(|rows| rows.terms[0].component = 2);
         wrong(|rows| rows.terms[3].node = 1);

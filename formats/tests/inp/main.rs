@@ -2,6 +2,7 @@
 
 mod advice;
 mod cut;
+mod linear;
 mod mesh;
 mod mistakes;
 mod second_order;

@@ -149,7 +149,7 @@ pub(super) fn initial_state(
     actions.copied.copy(&mut displacement, mesh.dimension);
     let projection = match actions.rows.is_empty() {
         true => None,
-        false => Some(linear::projection(matter, mesh.dimension, actions)?),
+        false => Some(linear::projection(matter, mesh.dimension, actions, 0.0)?),
     };
     if let Some(projection) = &projection {
         projection.project(&mut displacement, |signal| table.values[signal as usize]);

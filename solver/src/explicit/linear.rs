@@ -1,8 +1,9 @@
 //! Linear constraints: from the rows of a setup to those that kernels step, and what is refused with them.
 
-use pogo_formats::dynamics::LoadKind;
+use pogo_formats::dynamics::{LinearTerm, LoadKind};
 use pogo_formats::explicit::Setup;
 use pogo_formats::mesh::MeshView;
+use pogo_kernels::dynamics::Constraint;
 use pogo_kernels::dynamics::signals::{Signal, Signals};
 use pogo_kernels::explicit::{LinearRows, Problem, Projection, ProjectionError};
 
@@ -48,8 +49,8 @@ pub(super) fn check(
     if problem.rows.is_empty() {
         return Ok(());
     }
-    let is_prescribed = |dof| problem.constraints.binary_search_by_key(&dof, |held| held.dof).is_ok();
-    let projection = of(&problem.rows, problem.mesh.dimension, &problem.lumped_mass, is_prescribed);
+    let mass = |dof| problem.lumped_mass[dof as usize / problem.mesh.dimension];
+    let projection = of(&problem.rows, &problem.constraints, mass);
     let checked = projection.and_then(|projection| {
         projection.check(&problem.constraints)?;
         Ok(projection.n_redundant())
@@ -82,7 +83,7 @@ pub(super) fn rows(
 ) -> Result<LinearRows, ConditionError> {
     let (linear, dofs) = (&setup.linear, super::dofs(mesh));
     let n_dofs = dofs.n() as u64;
-    let dof = |term: &pogo_formats::dynamics::LinearTerm| match term.is_massless() {
+    let dof = |term: &LinearTerm| match term.is_massless() {
         true => n_dofs + u64::from(term.node),
         false => dofs.at(term.node, term.component),
     };
@@ -140,23 +141,27 @@ pub(super) fn add_loads(
     Ok(())
 }
 
-/// The projection of motions of a model, in the metric of its lumped masses.
+/// The projection of motions of a model in the metric of m (1 + αΔt/2), with its lumped masses m; Δt = 0 is that of m.
 ///
 /// # Errors
 /// Too many massless unknowns that hang together.
-pub(super) fn projection(matter: &Matter, dimension: usize, actions: &Actions) -> Result<Projection, ProjectionError> {
-    let is_prescribed = |dof| actions.constraints.binary_search_by_key(&dof, |held| held.dof).is_ok();
-    of(&actions.rows, dimension, &matter.lumped_mass, is_prescribed)
+pub(super) fn projection(
+    matter: &Matter,
+    dimension: usize,
+    actions: &Actions,
+    time_increment: f64,
+) -> Result<Projection, ProjectionError> {
+    of(&actions.rows, &actions.constraints, |dof| {
+        let node = dof as usize / dimension;
+        let alpha = matter.damping_rate.get(node).copied().unwrap_or(0.0);
+        matter.lumped_mass[node] * (1.0 + 0.5 * alpha * time_increment)
+    })
 }
 
-fn of(
-    rows: &LinearRows,
-    dimension: usize,
-    lumped_mass: &[f64],
-    is_prescribed: impl Fn(u64) -> bool,
-) -> Result<Projection, ProjectionError> {
+fn of(rows: &LinearRows, constraints: &[Constraint], mass: impl Fn(u64) -> f64) -> Result<Projection, ProjectionError> {
     Projection::new(rows, |dof| {
-        let mass = lumped_mass[dof as usize / dimension];
-        if is_prescribed(dof) || mass <= 0.0 { 0.0 } else { 1.0 / mass }
+        let is_prescribed = constraints.binary_search_by_key(&dof, |held| held.dof).is_ok();
+        let mass = mass(dof);
+        if is_prescribed || mass <= 0.0 { 0.0 } else { 1.0 / mass }
     })
 }

@@ -15,13 +15,13 @@ use pogo_formats::write::plot::{Look, MeshPicture, Scalar, sheet};
 use pogo_formats::write::report::{self, MeshSample, Report};
 use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::dynamics::{SignalTable, State};
+use pogo_kernels::explicit::DashpotStep;
 use pogo_kernels::explicit::elements::{ElementFields, element_fields};
-use pogo_kernels::explicit::{DashpotStep, Projection};
 
 use super::assemble::Actions;
-use super::fluid;
 use super::matter::Matter;
 use super::pogo_files::PogoFields;
+use super::{fluid, linear};
 use crate::call::Call;
 use crate::error::SolveError;
 use crate::run::reel::Scene;
@@ -243,15 +243,8 @@ impl Model<'_> {
             0 => value(1, signal) - value(0, signal) - signals.increment_before_start(signal as usize),
             _ => value(2, signal) - 2.0 * value(1, signal) + value(0, signal),
         };
-        let is_prescribed = |dof| self.actions.constraints.binary_search_by_key(&dof, |held| held.dof).is_ok();
-        let inverse_mass = |dof: u64| {
-            let node = dof as usize / self.mesh.dimension;
-            let alpha = self.matter.damping_rate.get(node).copied().unwrap_or(0.0);
-            let mass = self.matter.lumped_mass[node] * (1.0 + 0.5 * alpha * dt);
-            if is_prescribed(dof) || mass <= 0.0 { 0.0 } else { 1.0 / mass }
-        };
         // The stepper has made the same projection.
-        if let Ok(projection) = Projection::new(&self.actions.rows, inverse_mass) {
+        if let Ok(projection) = linear::projection(self.matter, self.mesh.dimension, self.actions, dt) {
             projection.project(acceleration, |signal| second(signal) / (dt * dt));
         }
     }

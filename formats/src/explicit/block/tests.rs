@@ -23,6 +23,25 @@ type Contents = (Mesh, Blocks, Setup, DeviceTables);
 /// Words of the error to expect, and how to cause it.
 type Spoil<T> = (&'static str, fn(&mut T));
 
+/// A row with a massless unknown, which is prescribed and loaded.
+fn linear() -> LinearConstraints {
+    let term = |node, component, coefficient| LinearTerm { node, component, coefficient };
+    let mut rows = LinearConstraints { massless: vec!["9.1".into()], ..LinearConstraints::default() };
+    rows.push("*EQUATION", [term(0, 0, 1.0), term(1, 1, -0.5), term(0, LinearTerm::MASSLESS, 2.0)]);
+    let kind = BoundaryKind::Velocity;
+    rows.prescribed.push(Boundary {
+        name: "held".into(),
+        nodes: vec![0],
+        component: 0,
+        kind,
+        value: 1.0,
+        amplitude: None,
+    });
+    let kind = LoadKind::Concentrated { nodes: vec![0], weights: Vec::new(), direction: [1.0, 0.0, 0.0] };
+    rows.loads.push(Load { name: "pull".into(), kind, magnitude: 3.0, amplitude: Some(0) });
+    rows
+}
+
 /// A strip of nx × ny cells, each one quadrilateral or two triangles, in blocks of `capacity` nodes.
 fn model(nx: u32, ny: u32, capacity: u32, triangles: impl Fn(u32) -> bool) -> Contents {
     let n_nodes = (nx + 1) * (ny + 1);
@@ -113,7 +132,7 @@ fn model(nx: u32, ny: u32, capacity: u32, triangles: impl Fn(u32) -> bool) -> Co
         initial_velocities: vec![InitialVelocity { name: "start".into(), nodes: vec![3], component: 0, value: 2.0 }],
         shots: Vec::new(),
         copied: Default::default(),
-        linear: Default::default(),
+        linear: linear(),
         interface: Default::default(),
         impedances: Vec::new(),
         absorbing_layers: vec![AbsorbingLayer {

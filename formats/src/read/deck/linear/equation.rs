@@ -18,38 +18,39 @@ struct Written {
 }
 
 impl Linear<'_> {
-    /// Equations: a line with the number of terms, then the terms, four a line.
+    /// Equations: a line with the number of terms, then the terms, up to four a line.
     pub(super) fn equation(&mut self, card: &Card, log: &mut Log) {
         let lines = entries(card, log);
-        let mut begin = 0;
-        while let Some(first) = lines.get(begin) {
+        let mut rest = lines.iter();
+        while let Some(first) = rest.next() {
             let Some(n) = first.whole(0).filter(|&n| n > 0 && !first.has_more(1)) else {
                 return log.error(first.place, "an equation begins with its number of terms, alone on a line");
             };
-            let of_terms = &lines[begin + 1..];
-            let terms: Option<Vec<Written>> =
-                (0..n as usize).map(|at| self.written(first, of_terms, at, log)).collect();
-            let Some(terms) = terms else { return };
+            let mut terms = Vec::new();
+            while terms.len() < n as usize {
+                let Some(line) = rest.next() else {
+                    let text = format!("this equation ends after {} of its {n} terms", terms.len());
+                    return log.error(first.place, text + ": each has a node or set, a component and a factor");
+                };
+                let columns = (0..3 * TERMS_A_LINE).step_by(3).filter(|&column| column == 0 || line.has(column));
+                let of_line: Option<Vec<Written>> = columns.map(|column| self.written(line, column, log)).collect();
+                let Some(of_line) = of_line else { return };
+                terms.extend(of_line);
+            }
+            if terms.len() > n as usize {
+                let text = format!("this equation has {} terms where {n} are announced", terms.len());
+                return log.error(first.place, text + ": correct their number");
+            }
             self.push_equation(first.place, &terms, log);
-            begin += 1 + terms.len().div_ceil(TERMS_A_LINE);
         }
     }
 
-    /// Term `at` of the equation that begins with the line `first`.
-    fn written(&self, first: &Entry, lines: &[Entry], at: usize, log: &mut Log) -> Option<Written> {
-        let column = 3 * (at % TERMS_A_LINE);
-        let Some(line) = lines.get(at / TERMS_A_LINE).filter(|line| line.has(column)) else {
-            let text = format!(
-                "this equation ends after {at} terms: four stand on a line, each with node, component and factor"
-            );
-            log.error(first.place, text);
-            return None;
-        };
+    /// The term that begins with a column of a line.
+    fn written(&self, line: &Entry, column: usize, log: &mut Log) -> Option<Written> {
         let nodes = self.nodes(&line.text(column), line.place, log)?;
         let Some(dof) = dof(line, column + 1, self.dimension) else {
-            let text =
-                format!("`{}` is no component of a displacement that an equation can have", line.text(column + 1));
-            log.error(line.place, text);
+            let text = line.text(column + 1);
+            log.error(line.place, format!("`{text}` is no component of a displacement that an equation can have"));
             return None;
         };
         let Some(coefficient) = line.real(column + 2).filter(|value| value.is_finite()) else {
