@@ -123,10 +123,10 @@ fn a_tied_bar_carries_a_wave_as_the_whole_bar_does() {
     // Where the nodes of one side are among those of the other, each node of the joint carries its share of both.
     let nested = apart(20, [2, 4]);
     assert!(nested < 1e-12, "{nested:e}");
-    // Else the shares differ by a part of the width of a cell: a little is reflected, less on finer meshes.
+    // Else the shares differ by a part of the width of a cell: a little is reflected, a quarter of it on a mesh twice as fine.
     let errors = [(20, [2, 3]), (40, [4, 6])].map(|(n, across)| apart(n, across));
     eprintln!("{errors:?}");
-    assert!(errors[0] < 2e-3 && errors[1] < 0.6 * errors[0], "{errors:?}");
+    assert!(errors[0] < 2e-2 && errors[1] < 0.4 * errors[0], "{errors:?}");
 }
 
 #[test]
