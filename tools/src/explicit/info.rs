@@ -43,21 +43,6 @@ impl Inspect for Explicit {
         });
         page.items("loads", &loads);
         page.items("boundaries", &dynamics.boundaries(&setup.boundaries));
-        let linear = &setup.linear;
-        let name =
-            |nodes: &[u32]| nodes.first().map_or("", |&index| linear.massless[index as usize].as_str()).to_owned();
-        let on_massless = items(&linear.loads, |load| {
-            let LoadKind::Concentrated { nodes, .. } = &load.kind else { return (&load.name, String::new()) };
-            (&load.name, format!("{} on {}{}", number(load.magnitude), name(nodes), dynamics.amplitude(load.amplitude)))
-        });
-        page.items("reference_loads", &on_massless);
-        let held = items(&linear.prescribed, |held| {
-            (
-                &held.name,
-                format!("{} at {}{}", number(held.value), name(&held.nodes), dynamics.amplitude(held.amplitude)),
-            )
-        });
-        page.items("reference_boundaries", &held);
         page.items("initial_velocities", &dynamics.initial_velocities(&setup.initial_velocities));
         let layers = items(&setup.absorbing_layers, |layer| {
             let n = counted(layer.elements.len(), "element");
@@ -84,6 +69,24 @@ impl Inspect for Explicit {
         });
         page.items("fields", &fields);
         if !setup.linear.is_empty() {
+            let linear = &setup.linear;
+            let name =
+                |nodes: &[u32]| nodes.first().map_or("", |&index| linear.massless[index as usize].as_str()).to_owned();
+            let on_massless = items(&linear.loads, |load| {
+                let LoadKind::Concentrated { nodes, .. } = &load.kind else { return (&load.name, String::new()) };
+                (
+                    &load.name,
+                    format!("{} on {}{}", number(load.magnitude), name(nodes), dynamics.amplitude(load.amplitude)),
+                )
+            });
+            page.items("reference_loads", &on_massless);
+            let held = items(&linear.prescribed, |held| {
+                (
+                    &held.name,
+                    format!("{} at {}{}", number(held.value), name(&held.nodes), dynamics.amplitude(held.amplitude)),
+                )
+            });
+            page.items("reference_boundaries", &held);
             let (rows, massless) = (setup.linear.n_rows(), setup.linear.massless.len());
             page.figure("linear_constraints", &rows);
             page.figure("massless_unknowns", &massless);
