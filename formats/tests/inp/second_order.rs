@@ -235,6 +235,36 @@ fn inner_tetrahedra_have_the_shortest_diagonal_in_common() {
 }
 
 #[test]
+fn ties_take_the_faces_of_the_parts() {
+    let mut text = deck_of("C3D10", ElementKind::C3d4, "");
+    // A triangle of nodes under the first face, and a second element below.
+    let nodes = "101, 0, 0, -1e-9\n102, 1, 0, -1e-9\n103, 0.3, 0.6, -1e-9\n104, 0.1, 0.2, -1\n\
+                 105, 0.5, 0, -1e-9\n106, 0.65, 0.3, -1e-9\n107, 0.15, 0.3, -1e-9\n\
+                 108, 0.05, 0.1, -0.5\n109, 0.55, 0.1, -0.5\n110, 0.2, 0.4, -0.5\n";
+    text = text.replacen("*ELEMENT", &format!("{nodes}*ELEMENT"), 1);
+    let element = "*ELEMENT, TYPE=C3D10, ELSET=LOW\n8, 101, 103, 102, 104, 107, 106, 105, 108, 110, 109\n\
+                   *SURFACE, NAME=TOP\nE, S1\n*SURFACE, NAME=BOTTOM\nLOW, S1\n*TIE, NAME=GLUE\nTOP, BOTTOM\n\
+                   *SOLID SECTION, ELSET=LOW, MATERIAL=M\n";
+    text = text.replacen("*SOLID", &format!("{element}*SOLID"), 1);
+    let (model, _) = split(&text).unwrap().finish().unwrap();
+    // Each of the six nodes of the face follows in three directions the one node that is below it.
+    let linear = &model.setup.linear;
+    assert_eq!(linear.n_rows(), 18);
+    for row in linear.rows() {
+        let heavy = row.iter().filter(|term| term.coefficient.abs() > 1e-6).count();
+        assert_eq!(heavy, 2, "{row:?}");
+    }
+}
+
+#[test]
+fn constraints_beside_new_nodes_are_refused() {
+    let text =
+        deck_of("C3D20", ElementKind::C3d8, "").replacen("*SOLID", "*EQUATION\n2\n1, 1, 1., 2, 1, -1.\n*SOLID", 1);
+    let error = split(&text).expect_err("it is refused").to_string();
+    assert!(error.contains("C3D20 elements get new nodes when they are split"), "{error}");
+}
+
+#[test]
 fn what_cannot_be_split_is_refused() {
     let text = deck_of("C3D20R", ElementKind::C3d8r, "");
     let error = try_read(&text, &[]).expect_err("it is refused").to_string();

@@ -293,6 +293,25 @@ impl Assembly {
         })
     }
 
+    /// Faces, with those of second-order elements as their parts will have them; none where a face has four edges, whose parts need
+    /// a node that is not there yet. An element each.
+    pub fn faces_of_parts(&self, faces: Vec<[u32; 4]>, elements: &[u32]) -> Option<Vec<[u32; 4]>> {
+        if self.second_order.iter().all(|group| group.of.is_none()) {
+            return Some(faces);
+        }
+        let parts = faces.into_iter().zip(elements).map(|(face, element)| {
+            let mut at = *element as usize;
+            for (group, more) in self.mesh.groups.iter().zip(&self.second_order) {
+                if at < group.len() {
+                    return if more.of.is_some() { more.parts_of_face(group, at, face) } else { Some(vec![face]) };
+                }
+                at -= group.len();
+            }
+            Some(vec![face])
+        });
+        parts.collect::<Option<Vec<_>>>().map(|parts| parts.concat())
+    }
+
     /// Nodes of an element by index, with those on its edges.
     fn nodes_of_element(&self, element: u32) -> impl Iterator<Item = u32> {
         let mut at = element as usize;

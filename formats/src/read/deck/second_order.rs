@@ -83,4 +83,26 @@ impl Midside {
         let n = if self.of.is_some() { edges(group.kind.shape()).len() } else { 0 };
         &self.nodes[at * n..(at + 1) * n]
     }
+
+    /// The parts of a face of a second-order element, or of an edge in the plane; none of a face with four edges.
+    pub fn parts_of_face(&self, group: &ElementGroup, at: usize, face: [u32; 4]) -> Option<Vec<[u32; 4]>> {
+        const NONE: u32 = u32::MAX;
+        let (corners, on_edges) = (group.nodes(at), self.of(group, at));
+        let between = |a: u32, b: u32| {
+            let ends = edges(group.kind.shape()).iter().map(|ends| ends.map(|end| corners[usize::from(end)]));
+            let edge = ends.into_iter().position(|ends| ends.contains(&a) && ends.contains(&b));
+            edge.map(|edge| on_edges[edge])
+        };
+        match face {
+            [a, b, NONE, NONE] => {
+                let middle = between(a, b)?;
+                Some(vec![[a, middle, NONE, NONE], [middle, b, NONE, NONE]])
+            }
+            [a, b, c, NONE] => {
+                let (ab, bc, ca) = (between(a, b)?, between(b, c)?, between(c, a)?);
+                Some([[a, ab, ca], [ab, b, bc], [ca, bc, c], [ab, bc, ca]].map(|[a, b, c]| [a, b, c, NONE]).to_vec())
+            }
+            _ => None,
+        }
+    }
 }

@@ -15,10 +15,19 @@ use crate::words::counted;
 /// Splits the second-order elements of a deck without errors; `midside` has an entry for each group of its mesh. Returns notes.
 ///
 /// # Errors
-/// More nodes, elements or labels than 32 bits can number. The mesh has then no elements.
+/// More nodes, elements or labels than 32 bits can number; linear constraints beside new nodes.
 pub(crate) fn split(deck: &mut Deck, midside: &[Midside]) -> Result<Vec<String>, String> {
     if midside.iter().all(|group| group.of.is_none()) {
         return Ok(Vec::new());
+    }
+    let all = deck.mesh.groups.iter().zip(midside);
+    let mut with_middles = all.filter(|(group, _)| !middles(group).is_empty()).filter_map(|(_, of)| of.of);
+    if let (Some(of), false) = (with_middles.next(), deck.linear.rows.is_empty()) {
+        return Err(format!(
+            "{} elements get new nodes when they are split, which equations, ties, rigid bodies and couplings of this deck cannot \
+             name: mesh with linear elements (elements with three-sided faces alone can be split here)",
+            of.name
+        ));
     }
     let old = std::mem::take(&mut deck.mesh.groups);
     let all = old.iter().zip(midside);

@@ -169,7 +169,15 @@ impl<'a> Linear<'a> {
             nodes.dedup();
             return Some(Surface { weights: vec![1.; nodes.len()], nodes, faces: Vec::new() });
         }
-        let (faces, _) = surface_faces(self.assembly, name, place, log)?;
+        let (faces, elements) = surface_faces(self.assembly, name, place, log)?;
+        let Some(faces) = self.assembly.faces_of_parts(faces, &elements) else {
+            let text = format!(
+                "surface `{name}` has faces of second-order elements with four edges, which are split after constraints are read: \
+                 write linear elements there"
+            );
+            log.error(place, text);
+            return None;
+        };
         if faces.is_empty() {
             log.error(place, format!("surface `{name}` has no face of an element that is computed"));
             return None;
