@@ -70,7 +70,8 @@ def test_a_run_that_diverges_keeps_its_results():
 
 
 def long_plate():
-    return plate(40, 20, time=2.5e-4).block()
+    # Some tenths of a second, so that a signal arrives while it runs.
+    return plate(40, 20, time=2.5e-3).block()
 
 
 @pytest.fixture(scope="module")
