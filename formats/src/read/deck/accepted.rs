@@ -378,7 +378,10 @@ pub(super) const ACCEPTED: &[Accepted] = &[
         &[
             (Used, "ELSET, NSET, PIN NSET, POSITION, REF NODE, TIE NSET"),
             (Idle("temperatures are not computed"), "ISOTHERMAL"),
-            (Refused("a rigid body has nodes of elements"), "ANALYTICAL SURFACE"),
+            (
+                Refused("a rigid body has nodes of elements; --ignore \"RIGID BODY\" leaves it out"),
+                "ANALYTICAL SURFACE",
+            ),
             (Refused("the reference node has both its displacements and its rotations"), "ROT NODE"),
             (Refused("its elements are solids with a material"), "DENSITY, NODAL THICKNESS, OFFSET, THICKNESS"),
         ],
