@@ -8,7 +8,7 @@ use super::lexer::Place;
 use super::log::Log;
 use super::part::{ElementPlace, IndexedPart};
 use super::raw::{Entity, Members, RawDeck};
-use super::second_order::{Midside, SecondOrder};
+use super::second_order::{self, Midside, SecondOrder};
 use super::sets::{Lookup, resolve};
 use crate::mesh::{ElementGroup, ElementKind, Mesh, NamedSet};
 
@@ -300,28 +300,18 @@ impl Assembly {
             return Some(faces);
         }
         let parts = faces.into_iter().zip(elements).map(|(face, element)| {
-            let mut at = *element as usize;
-            for (group, more) in self.mesh.groups.iter().zip(&self.second_order) {
-                if at < group.len() {
-                    return if more.of.is_some() { more.parts_of_face(group, at, face) } else { Some(vec![face]) };
-                }
-                at -= group.len();
+            match second_order::place(&self.mesh.groups, &self.second_order, *element) {
+                Some((group, more, at)) if more.of.is_some() => more.parts_of_face(group, at, face, |_| None),
+                _ => Some(vec![face]),
             }
-            Some(vec![face])
         });
         parts.collect::<Option<Vec<_>>>().map(|parts| parts.concat())
     }
 
     /// Nodes of an element by index, with those on its edges.
     fn nodes_of_element(&self, element: u32) -> impl Iterator<Item = u32> {
-        let mut at = element as usize;
-        let mut groups = self.mesh.groups.iter().zip(&self.second_order);
-        let found = groups.find(|(group, _)| {
-            let is_here = at < group.len();
-            at -= if is_here { 0 } else { group.len() };
-            is_here
-        });
-        found.into_iter().flat_map(move |(group, more)| group.nodes(at).iter().chain(more.of(group, at)).copied())
+        let found = second_order::place(&self.mesh.groups, &self.second_order, element);
+        found.into_iter().flat_map(|(group, more, at)| group.nodes(at).iter().chain(more.of(group, at)).copied())
     }
 
     fn named_sets(&self, entity: Entity, of_root: Vec<Vec<u32>>) -> Vec<NamedSet> {

@@ -68,6 +68,22 @@ pub(crate) fn edges(shape: ElementShape) -> &'static [[u8; 2]] {
     }
 }
 
+/// The group of an element, what it has of second-order elements, and the place in it.
+pub(crate) fn place<'a>(
+    groups: &'a [ElementGroup],
+    midside: &'a [Midside],
+    element: u32,
+) -> Option<(&'a ElementGroup, &'a Midside, usize)> {
+    let mut at = element as usize;
+    for (group, more) in groups.iter().zip(midside) {
+        if at < group.len() {
+            return Some((group, more, at));
+        }
+        at -= group.len();
+    }
+    None
+}
+
 /// What a group of elements has of second-order elements, whose corners are in the mesh.
 #[derive(Debug, Default)]
 pub(crate) struct Midside {
@@ -84,8 +100,15 @@ impl Midside {
         &self.nodes[at * n..(at + 1) * n]
     }
 
-    /// The parts of a face of a second-order element, or of an edge in the plane; none of a face with four edges.
-    pub fn parts_of_face(&self, group: &ElementGroup, at: usize, face: [u32; 4]) -> Option<Vec<[u32; 4]>> {
+    /// The parts of a face of a second-order element, or of an edge in the plane. A face with four edges needs a node in its
+    /// middle, which `middle` finds by the nodes on its edges; none without it.
+    pub fn parts_of_face(
+        &self,
+        group: &ElementGroup,
+        at: usize,
+        face: [u32; 4],
+        middle: impl Fn([u32; 4]) -> Option<u32>,
+    ) -> Option<Vec<[u32; 4]>> {
         const NONE: u32 = u32::MAX;
         let (corners, on_edges) = (group.nodes(at), self.of(group, at));
         let between = |a: u32, b: u32| {
@@ -102,7 +125,11 @@ impl Midside {
                 let (ab, bc, ca) = (between(a, b)?, between(b, c)?, between(c, a)?);
                 Some([[a, ab, ca], [ab, b, bc], [ca, bc, c], [ab, bc, ca]].map(|[a, b, c]| [a, b, c, NONE]).to_vec())
             }
-            _ => None,
+            [a, b, c, d] => {
+                let (ab, bc, cd, da) = (between(a, b)?, between(b, c)?, between(c, d)?, between(d, a)?);
+                let m = middle([ab, bc, cd, da])?;
+                Some(vec![[a, ab, m, da], [ab, b, bc, m], [m, bc, c, cd], [da, m, cd, d]])
+            }
         }
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Deck;
-use super::second_order::{Midside, SecondOrder, edges};
+use super::second_order::{Midside, SecondOrder, edges, place};
 use crate::dynamics::LoadKind;
 use crate::mesh::{ElementGroup, ElementShape, Mesh};
 use crate::words::counted;
@@ -275,31 +275,14 @@ impl<'a> Splitting<'a> {
         if parts.len() == 1 {
             return vec![(face, parts.start)];
         }
-        let mut at = element as usize;
-        let mut on_face: Vec<u32> = face.into_iter().filter(|node| *node != u32::MAX).collect();
-        for (group, more) in self.old.iter().zip(self.midside) {
-            if at >= group.len() {
-                at -= group.len();
-                continue;
-            }
-            let (corners, on_edges) = (group.nodes(at), more.of(group, at));
-            let is_on_face = |corner: u8| face.contains(&corners[usize::from(corner)]);
-            on_face.extend(edges_between(group.kind.shape(), is_on_face).map(|edge| on_edges[edge]));
-            break;
-        }
-        on_face.extend(on_face.get(4..).and_then(sorted).and_then(|key| self.middles.of_face.get(&key)).copied());
-        let mut found = Vec::new();
-        for part in parts {
-            let Some((group, at)) = mesh.place(part) else { continue };
-            for corners in group.kind.faces() {
-                let mut nodes = [u32::MAX; 4];
-                nodes.iter_mut().zip(*corners).for_each(|(node, corner)| *node = group.nodes(at)[usize::from(*corner)]);
-                if nodes[..corners.len()].iter().all(|node| on_face.contains(node)) {
-                    found.push((nodes, part));
-                }
-            }
-        }
-        found
+        let Some((group, more, at)) = place(&self.old, self.midside, element) else { return Vec::new() };
+        let middle = |on_edges: [u32; 4]| self.middles.of_face.get(&sorted(&on_edges)?).copied();
+        let holds = |part: u32, face: &[u32; 4]| {
+            let nodes = mesh.place(part).map(|(group, at)| group.nodes(at)).unwrap_or_default();
+            face.iter().all(|node| *node == u32::MAX || nodes.contains(node))
+        };
+        let faces = more.parts_of_face(group, at, face, middle).unwrap_or_default().into_iter();
+        faces.filter_map(|face| parts.clone().find(|part| holds(*part, &face)).map(|part| (face, part))).collect()
     }
 
     /// The middles by the first of the nodes around them.
