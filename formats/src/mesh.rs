@@ -378,6 +378,22 @@ impl Table for NamedSet {
 impl Record for NamedSet {}
 
 impl Mesh {
+    /// A mesh of elements of one kind and section, without sets, whose labels are the indices plus 1. `coordinates` are
+    /// (n_nodes, dimension) and `connectivity` (n, `kind.n_nodes()`), both row-major.
+    pub fn of_kind(kind: ElementKind, coordinates: Vec<f64>, connectivity: Vec<u32>) -> Self {
+        let (n_nodes, n) = (coordinates.len() / kind.dimension(), connectivity.len() / kind.n_nodes());
+        let labels = (1..=n as u32).collect();
+        Self {
+            dimension: kind.dimension() as u32,
+            coordinates,
+            node_labels: (1..=n_nodes as u32).collect(),
+            node_instance: vec![0; n_nodes],
+            instances: vec![String::new()],
+            groups: vec![ElementGroup { kind, labels, instance: vec![0; n], section: vec![0; n], connectivity }],
+            ..Self::default()
+        }
+    }
+
     /// Number of nodes.
     pub fn n_nodes(&self) -> usize {
         self.node_labels.len()

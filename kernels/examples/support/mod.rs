@@ -3,7 +3,7 @@
 
 use pogo_formats::explicit::Lumping;
 use pogo_formats::explicit::block::{Blocks, BlocksView};
-use pogo_formats::mesh::{ElementGroup, ElementKind, ElementShape, Mesh, MeshView};
+use pogo_formats::mesh::{ElementKind, ElementShape, Mesh, MeshView};
 use pogo_kernels::dynamics::{NodalForce, State};
 use pogo_kernels::explicit::Problem;
 use pogo_kernels::explicit::elements::{ElementError, SectionProperties, lumped_mass, stable_increment};
@@ -83,24 +83,7 @@ pub fn box_mesh(kind: ElementKind, cells: [usize; 3], h: f64, jitter: f64) -> Me
             }
         }
     }
-    let n_nodes = coordinates.len() / dimension;
-    let n = connectivity.len() / kind.n_nodes();
-    Mesh {
-        dimension: dimension as u32,
-        coordinates,
-        node_labels: (1..=n_nodes as u32).collect(),
-        node_instance: vec![0; n_nodes],
-        instances: vec![String::new()],
-        groups: vec![ElementGroup {
-            kind,
-            labels: (1..=n as u32).collect(),
-            instance: vec![0; n],
-            section: vec![0; n],
-            connectivity,
-        }],
-        node_sets: Vec::new(),
-        element_sets: Vec::new(),
-    }
+    Mesh::of_kind(kind, coordinates, connectivity)
 }
 
 /// Boxes with sides of `side` metres as blocks, and the mesh in solver order.

@@ -5,7 +5,7 @@ use pogo_formats::dynamics::{Boundary, BoundaryKind, HistoryRequest, Load, LoadK
 use pogo_formats::dynamics::{CopiedDisplacements, InitialVelocity, OutputInterval};
 use pogo_formats::explicit::job::ExplicitJob;
 use pogo_formats::job::JobFile as _;
-use pogo_formats::mesh::{ElementGroup, ElementKind};
+use pogo_formats::mesh::ElementKind;
 
 use super::*;
 use crate::elements::{cross, dot, faces as faces_of, sub};
@@ -54,24 +54,7 @@ fn grid(kind: ElementKind, n: [usize; 3], shake: f64) -> Model {
             }
         }
     }
-    let (n_nodes, n_elements) = (coordinates.len() / dimension, connectivity.len() / kind.n_nodes());
-    let mesh = Mesh {
-        dimension: dimension as u32,
-        coordinates,
-        node_labels: (1..=n_nodes as u32).collect(),
-        node_instance: vec![0; n_nodes],
-        instances: vec![String::new()],
-        groups: vec![ElementGroup {
-            kind,
-            labels: (1..=n_elements as u32).collect(),
-            instance: vec![0; n_elements],
-            section: vec![0; n_elements],
-            connectivity,
-        }],
-        node_sets: Vec::new(),
-        element_sets: Vec::new(),
-    };
-    Model { mesh, setup: setup() }
+    Model { mesh: Mesh::of_kind(kind, coordinates, connectivity), setup: setup() }
 }
 
 fn cut(model: &mut Model, job: &str) -> Result<Remarks, String> {

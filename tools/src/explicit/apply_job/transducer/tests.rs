@@ -2,7 +2,7 @@ use std::path::Path;
 
 use pogo_formats::explicit::job::ExplicitJob;
 use pogo_formats::job::JobFile as _;
-use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh};
+use pogo_formats::mesh::{ElementKind, Mesh};
 
 use super::*;
 use crate::conditions::each;
@@ -28,23 +28,7 @@ fn grid([nx, ny, nz]: [usize; 3]) -> Mesh {
             }
         }
     }
-    let (n_nodes, n_elements) = (coordinates.len() / dimension, connectivity.len() / kind.n_nodes());
-    Mesh {
-        dimension: dimension as u32,
-        coordinates,
-        node_labels: (1..=n_nodes as u32).collect(),
-        node_instance: vec![0; n_nodes],
-        instances: vec![String::new()],
-        groups: vec![ElementGroup {
-            kind,
-            labels: (1..=n_elements as u32).collect(),
-            instance: vec![0; n_elements],
-            section: vec![0; n_elements],
-            connectivity,
-        }],
-        node_sets: Vec::new(),
-        element_sets: Vec::new(),
-    }
+    Mesh::of_kind(kind, coordinates, connectivity)
 }
 
 fn apply(mesh: &Mesh, keys: &str) -> Result<(Conditions, Remarks), String> {
