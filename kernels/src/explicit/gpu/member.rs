@@ -15,7 +15,7 @@ use crate::dynamics::signals::Signals;
 use crate::dynamics::{Advance, OwnMonitors, Part, SignalTable, State, Stepper};
 use crate::explicit::team::{Answer, ElementMember};
 use crate::explicit::{ElementStepper, Problem};
-use crate::ranks::{Ranks, Writer};
+use crate::ranks::{Ranks, Writer, exchange_arrays};
 use crate::simd::Real;
 
 /// How the model is shared.
@@ -95,15 +95,16 @@ impl Shared {
     ) -> Result<bool, DeviceError> {
         let (gpu, ranks) = (&stepper.gpu, &self.ranks);
         let memory = (&mut stepper.arena, &mut stepper.opened);
-        gpu.enter()?;
         let (u, du, done) = (stepper.u, stepper.du, stepper.done);
         let (mut peers, mut halo) = (Peers::zeroed(), None);
-        let placed = match lists {
-            Lists::Fans(sent) => sent.place(gpu, ranks, memory, (u, du, done)).map(|placed| {
+        let placed = match (gpu.enter(), lists) {
+            // The other ranks wait for what this one offers.
+            (Err(error), _) => exchange_arrays(ranks, gpu, Err(error), memory.1).map(|_| 0),
+            (Ok(()), Lists::Fans(sent)) => sent.place(gpu, ranks, memory, (u, du, done)).map(|placed| {
                 peers = placed;
                 peers.waits
             }),
-            Lists::Others(lists) => lists.place(gpu, ranks, memory, u, dimension).map(|placed| {
+            (Ok(()), Lists::Others(lists)) => lists.place(gpu, ranks, memory, u, dimension).map(|placed| {
                 halo = Some((placed, lists.n_sent()));
                 placed.waits
             }),
