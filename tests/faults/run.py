@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Faults on purpose: what the commands do when the system fails them.
 
-    tests/faults/run.py [--bin FOLDER] [--quick] [--only KIND...]
+    tests/faults/run.py [--bin FOLDER] [--quick] [--only KIND...] [--driver [LIBRARY]]
 
 Each of pogo-gen, pogo-block, pogo-info and pogo-solve, of all four kinds of physics, meets
 - a call that fails: each call that changes a file fails once (input/output error), or with all after it (disk full);
@@ -12,13 +12,19 @@ Each of pogo-gen, pogo-block, pogo-info and pogo-solve, of all four kinds of phy
 What must hold: no panic and no signal but the one that was sent; an error is a line with `error:` and exit code 1 (or 130
 and above for a signal); no file under its final name is anything but the whole old or the whole new one; the next run gives
 the results of an undisturbed one. Needs a C compiler. --quick takes every tenth fault.
+
+With --driver, the same for a CUDA device: pogo-solve of all four kinds, on one device and on two parts of it, meets calls of
+CUDA's driver that fail, the first, the last and some between of each function: once for lack of memory, and with all calls
+after it, as when the device is lost.
 """
 
 import argparse
+import concurrent.futures
 import filecmp
 import os
 import pathlib
 import random
+import re
 import resource
 import shutil
 import signal
@@ -188,6 +194,36 @@ def killed(command, parent, reference, times):
     return times
 
 
+def failing_driver(command, parent, reference, through, quick):
+    """Calls of CUDA's driver that fail. `through` is the environment in which the calls go through driver.c."""
+    log = parent / "driver.log"
+    folder = fresh(command, parent)
+    outcome = run(command, folder, {**through, "FAULT_LOG": str(log)})
+    if outcome[0] != 0:
+        sys.exit(f"error: {command} through driver.c: {outcome[1]}")
+    shutil.rmtree(folder)
+    calls = {}
+    for at, name in enumerate(log.read_text().split(), 1):
+        calls.setdefault(name, []).append(at)
+    between = 0 if quick else 4
+    moments = sorted({at for ats in calls.values() for at in (ats[0], ats[-1], *random.choices(ats, k=between))})
+    faults = [
+        (f"{what}, driver call {at}", {"FAULT_AT": str(at), "FAULT_ERROR": str(error), **more})
+        for what, error, more in (("no memory", 2, {}), ("the device is lost", 719, {"FAULT_ALL": "1"}))
+        for at in moments
+    ]
+
+    def one(fault):
+        what, environment = fault
+        folder = fresh(command, parent)
+        check(command, what, run(command, folder, {**through, **environment}), folder, reference)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as several:
+        list(several.map(one, faults))
+    return len(faults)
+
+
 def streams_and_folders(command, parent, reference):
     done = 0
 
@@ -242,8 +278,8 @@ def streams_and_folders(command, parent, reference):
     return done
 
 
-def models(bin_folder, work):
-    """The commands under test; each of those behind has the files that those before it make."""
+def models(bin_folder, work, driver):
+    """The commands under test; each of those behind has the files that those before it make. With a driver those on devices."""
 
     def pogo(name):
         return str(bin_folder / name)
@@ -268,7 +304,7 @@ def models(bin_folder, work):
     ]
     inputs = {command.name.split()[0]: made(command) for command in gens}
     jobs = {"voxel": examples / "voxel/compression.toml", "eikonal": examples / "eikonal/activation.toml"}
-    blocks, others = [], []
+    blocks, others, on_devices = [], [], []
     for kind, paths in inputs.items():
         job = jobs.get(kind) or next((path for path in paths if path.suffix == ".toml"), None)
         block = f"{kind}.blk"
@@ -280,12 +316,22 @@ def models(bin_folder, work):
         others.append(Command(f"{kind} info", [pogo("pogo-info"), block.name, "--check"], [], [block]))
         time_options = ["--time", "2e-6"] if kind == "explicit" else ["--time", "0.01"] if kind == "spring" else []
         checkpoints = ["--checkpoint-interval", "20steps"] if time_options else []
-        solve = [pogo("pogo-solve"), block.name, "-o", "out", "--device", "cpu", "--threads", "2", "--plot"]
-        others.append(Command(f"{kind} solve", [*solve, *time_options, *checkpoints], ["out"], [block]))
-        others.append(
-            Command(f"{kind} hdf5", [*solve, "--field-format", "vtkhdf", *time_options], ["out"], [block])
-        )
-    return gens + blocks + others
+        solve = [pogo("pogo-solve"), block.name, "-o", "out", "--threads", "2", "--plot"]
+        on_cpu = [*solve, "--device", "cpu", *time_options]
+        others.append(Command(f"{kind} solve", [*on_cpu, *checkpoints], ["out"], [block]))
+        others.append(Command(f"{kind} hdf5", [*on_cpu, "--field-format", "vtkhdf"], ["out"], [block]))
+        for name, device in (("device", "cuda"), ("devices", "cuda:0,0")) if driver else ():
+            if name == "device" or kind in ("explicit", "voxel"):
+                arguments = [*solve, *time_options, *checkpoints, "--device", device]
+                on_devices.append(Command(f"{kind} {name}", arguments, ["out"], [block]))
+    return on_devices if driver else gens + blocks + others
+
+
+def installed_driver():
+    """Path of the CUDA driver that the system finds."""
+    listed = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"libcuda\.so\.1 .*=> (\S+)", listed)
+    return found[1] if found else sys.exit("error: no CUDA driver is installed: give its path to --driver")
 
 
 def main():
@@ -294,23 +340,43 @@ def main():
     parser.add_argument("--quick", action="store_true", help="every tenth fault")
     parser.add_argument("--only", nargs="*", help="commands whose names hold one of these words")
     parser.add_argument("--seed", type=int, default=1, help="of the moments of death")
+    parser.add_argument(
+        "--driver",
+        nargs="?",
+        const="",
+        help="faults of a CUDA device instead, with this library as the driver [default: the one installed]",
+    )
     given = parser.parse_args()
+    given.driver = installed_driver() if given.driver == "" else given.driver
     random.seed(given.seed)
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     bin_folder = (given.bin or target / "release").resolve()
     step = 10 if given.quick else 1
     with tempfile.TemporaryDirectory() as place:
         work = pathlib.Path(place)
-        library = work / "failing.so"
-        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, HERE / "failing.c", "-ldl"], check=True)
-        print(f"{'command':<16} {'calls':>6} {'memory':>7} {'killed':>7} {'streams':>8}", flush=True)
-        for command in models(bin_folder, work):
+        library, through = work / "failing.so", {}
+        if given.driver:
+            library = work / "driver/libcuda.so.1"
+            library.parent.mkdir()
+            through = {"LD_LIBRARY_PATH": str(library.parent), "FAULT_DRIVER": given.driver}
+            called = re.findall(r"\bfn (cu[A-Z]\w+)\(", (ROOT / "kernels/src/device/driver.rs").read_text())
+            wrapped = [f"FUNCTION({name})\n" for name in called if name != "cuGetErrorString"]
+            (work / "functions.h").write_text("".join(wrapped))
+        built = [HERE / ("driver.c" if given.driver else "failing.c"), f"-I{work}", "-ldl", "-lpthread"]
+        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, *built], check=True)
+        columns = f"{'driver':>6}" if given.driver else f"{'calls':>6} {'memory':>7} {'killed':>7} {'streams':>8}"
+        print(f"{'command':<16} {columns}", flush=True)
+        for command in models(bin_folder, work, given.driver):
             if given.only and not any(word in command.name for word in given.only):
                 continue
             reference = fresh(command, work)
-            code, said = run(command, reference)
+            code, said = run(command, reference, through)
             if code != 0:
                 sys.exit(f"error: {command}: {said}")
+            if given.driver:
+                n = failing_driver(command, work, reference, through, given.quick)
+                print(f"{command.name:<16} {n:>6}", flush=True)
+                continue
             counts = [
                 failing_calls(command, work, reference, library, step),
                 little_memory(command, work, reference, step),
