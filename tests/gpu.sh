@@ -87,6 +87,23 @@ voxels() {
     solve "$work/six.blk" "$work/cpu.out" --device cpu
     solve "$work/six.blk" "$work/gpu.out" --device cuda
     "$python" tests/python/compare_voxels.py "$work/cpu.out" "$work/gpu.out" 1e-6 "six cases"
+    # A laminate of two Poisson's ratios.
+    laminate
+    solve "$work/laminate.blk" "$work/cpu.out" --device cpu
+    solve "$work/laminate.blk" "$work/gpu.out" --device cuda
+    solve "$work/laminate.blk" "$work/again.out" --device cuda
+    cmp "$work/gpu.out/displacement.npy" "$work/again.out/displacement.npy"
+    "$python" tests/python/compare_voxels.py "$work/cpu.out" "$work/gpu.out" 1e-6 laminate
+}
+
+# Layers of two materials, pulled along them.
+laminate() {
+    awk 'BEGIN { for (k = 0; k < 40; k++) for (i = 0; i < 36 * 30; i++) printf "%d", int(i / 36) % 10 < 4 ? 1 : 2 }' |
+        tr '12' '\001\002' >"$work/laminate.raw"
+    printf '%s\n' 'shape = [36, 30, 40]' 'type = "uint8"' >"$work/laminate.raw.toml"
+    printf '%s\n' '[image]' 'spacing = 0.1' '[material]' 'law = "threshold"' 'threshold = [1, 2]' 'young = [1000.0, 3000.0]' \
+        'poisson = [0.45, 0.0]' '[solver]' 'tolerance = 1e-10' '[load]' 'preset = "axial"' 'strain = 0.01' >"$work/laminate.toml"
+    "$bin/pogo-block" "$work/laminate.raw" --job "$work/laminate.toml" -o "$work/laminate.blk" --quiet
 }
 
 spring_commands() {
@@ -190,6 +207,8 @@ sanitized_runs() {
     "$bin/pogo-block" "$work/tiny.nrrd" --job examples/voxel/compression.toml -o "$work/tiny.blk" --quiet
     echo "voxels tiny.blk --device cuda"
     echo "voxels-fine tiny.blk --device cuda --tolerance 1e-10"
+    laminate
+    echo "voxels-ratios laminate.blk --device cuda"
     "$bin/pogo-gen" box 8 -o "$work/lattice.npy" --quiet
     "$bin/pogo-block" "$work/lattice.npy" --job "$work/lattice.toml" -o "$work/lattice.blk" --quiet
     for precision in f32 f64; do

@@ -1,6 +1,7 @@
 //! Times the finest level of a voxel problem on a device beside its copy bandwidth:
-//! `bench_voxel_gpu [N] [FILL] [RADIUS] [REPEATS]`, smoothed noise of N³ voxels (440) of which FILL (0.35) is solid; RADIUS (4)
-//! is that of three box filters, 0 for a solid cube.
+//! `bench_voxel_gpu [N] [FILL] [RADIUS] [REPEATS] [MATERIALS]`, smoothed noise of N³ voxels (440) of which FILL (0.35) is solid;
+//! RADIUS (4) is that of three box filters, 0 for a solid cube. MATERIALS are `one`, two of different `moduli`, or two that
+//! differ in Poisson's ratio, too (`ratios`).
 use pogo_formats::voxel::bricks_of;
 use pogo_kernels::voxel::*;
 use rayon::prelude::*;
@@ -20,15 +21,18 @@ fn main() {
     let bricks = bricks_of([n as u32; 3], |[x, y, z]| noise[(z as usize * n + y as usize) * n + x as usize] >= level);
     drop(noise);
     let view = bricks.view();
-    let class = vec![0_u8; view.n_elements()];
-    let moduli = Moduli::Classes { class: &class, young: &[10e3] };
+    let materials = std::env::args().nth(5).unwrap_or_else(|| "one".into());
+    let n_materials = if materials == "one" { 1 } else { 2 };
+    let class: Vec<u8> = (0..view.n_elements()).map(|e| (e / 64 % n_materials) as u8).collect();
+    let moduli = Moduli::Classes { class: &class, young: &[10e3, 5e3] };
+    let lame = [0.3, 0.1].map(Lame::new);
+    let ratios = if materials == "ratios" { Ratios::Classes(&lame) } else { Ratios::One(0.3) };
     // The lowest layer of nodes is held.
     let positions = (0..view.n_bricks()).flat_map(|b| view.node_positions(b));
     let held = (0_u32..).zip(positions).filter(|(_, at)| at[2] == 0);
     let fixed: Vec<FixedDof> =
         held.flat_map(|(node, _)| (0..3).map(move |direction| FixedDof { node, direction, value: 0.0 })).collect();
-    let problem =
-        StaticProblem { bricks: view, moduli, ratios: Ratios::One(0.3), spacing: 1.0, fixed: &fixed, forces: &[] };
+    let problem = StaticProblem { bricks: view, moduli, ratios, spacing: 1.0, fixed: &fixed, forces: &[] };
     let report = measure_fine_level(&problem, repeats).expect("a device");
     let copy = pogo_kernels::device::copy_bandwidth().expect("a device");
     let dof = 3.0 * view.n_nodes() as f64;

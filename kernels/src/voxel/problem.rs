@@ -88,6 +88,24 @@ impl Voxels<'_> {
         }
     }
 
+    /// Whether elements may differ in Poisson's ratio: the stiffness then has two parts.
+    pub fn has_ratios(&self) -> bool {
+        matches!(self.ratios, Ratios::Classes(_))
+    }
+
+    /// s_p of all parts of each class, one class after the other; none where each element has a modulus of its own.
+    pub fn of_classes(&self) -> Vec<f64> {
+        match (self.moduli, self.ratios) {
+            (Moduli::Each { .. }, _) => Vec::new(),
+            (Moduli::Classes { young, .. }, Ratios::One(_)) => young.iter().map(|young| young * self.spacing).collect(),
+            (Moduli::Classes { young, .. }, Ratios::Classes(lame)) => young
+                .iter()
+                .zip(lame)
+                .flat_map(|(young, lame)| lame.0.map(|part| part * (self.spacing * young)))
+                .collect(),
+        }
+    }
+
     /// K_p of all parts.
     pub fn cubes(&self) -> Vec<Cube> {
         match self.ratios {

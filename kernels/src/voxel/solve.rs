@@ -370,7 +370,7 @@ fn doubles<T: Real>(memory: &mut [T]) -> &mut [f64] {
 }
 
 /// Largest of [`element_bound`] of all elements.
-fn largest_bound(ratios: Ratios<'_>) -> f64 {
+pub(crate) fn largest_bound(ratios: Ratios<'_>) -> f64 {
     match ratios {
         Ratios::One(poisson) => element_bound(&Cube::new(poisson)),
         Ratios::Classes(lame) => lame.iter().map(|lame| element_bound(&lame.cube())).fold(0.0, f64::max),
@@ -379,7 +379,7 @@ fn largest_bound(ratios: Ratios<'_>) -> f64 {
 
 /// Largest eigenvalue of D⁻¹ K of one element. It bounds that of the whole, as both are sums over elements with the same
 /// weights.
-pub(crate) fn element_bound(cube: &Cube) -> f64 {
+fn element_bound(cube: &Cube) -> f64 {
     let mut v: [f64; 24] = std::array::from_fn(|i| (i as f64 * 0.7).sin());
     let mut lambda = 1.0;
     for _ in 0..500 {

@@ -67,8 +67,9 @@ impl Solve for Voxel {
         if choices.iter().all(is_cuda) { 1 } else { choices.len() }
     }
 
-    fn modules(_file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str> {
-        pogo_kernels::voxel::gpu_modules(settings.device.list(None).is_ok_and(|devices| devices.len() > 1))
+    fn modules(file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str> {
+        let several = settings.device.list(None).is_ok_and(|devices| devices.len() > 1);
+        pogo_kernels::voxel::gpu_modules(several, !file.setup().ratios().is_empty())
     }
 
     fn need(file: &BlockFile<Self>, _: &Settings) -> Need {

@@ -42,7 +42,6 @@ pub(super) fn only_cpu(setup: &VoxelSetup) -> Option<&'static str> {
             "the papers' method (coarse_operator = averaged, preset = papers) runs",
         ),
         (is_periodic(setup), "periodic boundary conditions are solved"),
-        (!setup.ratios().is_empty(), "materials with different Poisson's ratios are solved"),
         (settings.precision == Some(PreconditionerPrecision::F64), "solver.precision = f64 works"),
         (cycle, "solver.cycle = v, w or f works"),
         (settings.smoother_ratio.is_some(), "solver.smoother_ratio works"),

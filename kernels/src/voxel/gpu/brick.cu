@@ -1,4 +1,5 @@
-// Instances of the kernels in brick.cuh for one precision (POGO_F64), and other kernels of the finest level.
+// Instances of the kernels in brick.cuh for one precision (POGO_F64), for elements of one Poisson's ratio or of several
+// (POGO_RATIOS), and other kernels of the finest level.
 
 #include "march.cuh"
 
@@ -15,8 +16,12 @@
         NAME(const __grid_constant__ Params<TYPE> p) {                                                                   \
         march<TYPE, THEN, MODULI>(p);                                                                                    \
     }
-// One kernel for the same modulus everywhere, and one for other moduli.
+// One kernel for the same modulus everywhere, and one for other moduli. Elements of several ratios need the second only.
+#ifdef POGO_RATIOS
+#define MARCH(NAME, TYPE, THEN) MARCH_AS(NAME##_moduli, TYPE, THEN, true)
+#else
 #define MARCH(NAME, TYPE, THEN) MARCH_AS(NAME, TYPE, THEN, false) MARCH_AS(NAME##_moduli, TYPE, THEN, true)
+#endif
 
 #ifdef POGO_F64
 MARCH(brick_store, double, STORE)
@@ -38,7 +43,8 @@ extern "C" __global__ void __launch_bounds__(256)
     }
 }
 
-/// 1 / (diagonal Σ E h over a node's elements), with one thread block per plane. `p.unit` is 1 / the cube's diagonal.
+/// 1 / (diagonal Σ E h over a node's elements), with one thread block per plane. `p.unit` is 1 / the cube's diagonal. With
+/// several ratios it is that for λ = 0 and μ = 1, and `p.w` is what λ = 1 adds to the diagonal, over that.
 extern "C" __global__ void __launch_bounds__(THREADS)
     brick_inverse(const __grid_constant__ Params<float> p, u16* inverse, u32 first) {
     u32 plane = first + blockIdx.x, x = threadIdx.x % 16, y = threadIdx.x / 16;
@@ -57,7 +63,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         Word e = p.planes[plane - (o >> 2)].word[w];
         if (!(e.elements >> i & 1)) continue;
         u32 at = (e.element_at & ~HAS_FIXED) + __popc(e.elements & ((1u << i) - 1));
-        sum += p.kind == ONE ? 1.0 : p.kind == CLASSES ? double(p.young[p.classes[at]]) : double(p.moduli[at]) * p.w;
+        if constexpr (RATIOS) {
+            const float2 own = reinterpret_cast<const float2*>(p.young)[p.classes[at]];
+            sum += double(own.x) * (1.0 + double(own.y) * p.w);
+        } else {
+            sum += p.kind == ONE ? 1.0 : p.kind == CLASSES ? double(p.young[p.classes[at]]) : double(p.moduli[at]) * p.w;
+        }
     }
     float v = sum > 0 ? static_cast<float>(p.unit / sum) : 0.f;
     u32 bits = __float_as_uint(v);

@@ -10,11 +10,12 @@
 // applies the operation after the product to its up to 32 nodes, which are contiguous in every vector.
 //
 // Floating-point instructions per voxel: 24 + 21 for the transforms, 30 for the stiffness, 33 for the transforms back,
-// 24 for the faces, 9 for the sums. Own moduli need 15 more.
+// 24 for the faces, 9 for the sums. Own moduli need 15 more, and own Poisson's ratios 4 more than that.
 
 #pragma once
 
 #include "layout.cuh"
+#include "ratios.cuh"
 
 constexpr u32 WARPS = N_WARPS;
 constexpr u32 ROWS = 17;
@@ -127,6 +128,17 @@ template <class T, u32 COUNT, u32 N, bool PAIRS> struct Field {
         *reinterpret_cast<T*>(to + at(c, 2)) = z;
     }
 };
+
+/// Stiffness of an element with λ = `ratio` μ, over μ. In k the numbers that μ has no part in, `volume` and `across`, are
+/// those for λ = 1. The others are those for λ = 0 and μ = 1. What λ adds to them is a multiple of `across`.
+template <class T> __device__ __forceinline__ Stiffness<T> of_ratio(const Stiffness<T>& k, T ratio) {
+    Stiffness<T> own = k;
+    own.volume = ratio * k.volume;
+    own.across = ratio * k.across;
+    own.bend = k.bend + own.across;
+    own.last = fused(own.across, T(1) / 3, k.last);
+    return own;
+}
 
 /// Forces of an element from the transforms of its lower and upper face. Those on the lower face are added to f, those
 /// on the upper face are stored in g.

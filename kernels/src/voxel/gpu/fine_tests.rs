@@ -3,10 +3,11 @@ use std::sync::Mutex;
 use pogo_formats::voxel::{Bricks, BricksView, bricks_of};
 
 use super::super::multigrid::{factors, weight};
+use super::super::solve::largest_bound;
 use super::super::tests::random;
-use super::super::{Cube, FixedDof, Moduli, NodalForce, Product, Ratios, Scratch, StaticProblem};
+use super::super::{Cube, FixedDof, Lame, Moduli, NodalForce, Product, Ratios, Scratch, StaticProblem};
 use super::layout::Plane;
-use super::product::{FineLevel, one_cube};
+use super::product::FineLevel;
 use super::tiles::{Shares, Tiles, WARPS, longest, ring};
 use crate::device::{Buffer, Devices, Plain, Slice, n_devices};
 use crate::simd::Real;
@@ -192,6 +193,8 @@ fn the_shares_of_devices_cover_all_once() {
 /// The device's side of a problem.
 struct Device {
     level: FineLevel,
+    /// What the smoother takes for the largest eigenvalue of D⁻¹ K.
+    lambda: f64,
     n: usize,
     on: Devices,
 }
@@ -208,8 +211,9 @@ impl Device {
 
     fn new(problem: &StaticProblem, ordinals: &[u32]) -> Self {
         let on = Devices::open(ordinals).unwrap();
-        let level = FineLevel::new(&on, problem, 2.3).unwrap();
-        Self { level, n: 3 * problem.bricks.n_nodes(), on }
+        let lambda = largest_bound(problem.ratios).max(2.3);
+        let level = FineLevel::new(&on, problem, lambda).unwrap();
+        Self { level, lambda, n: 3 * problem.bricks.n_nodes(), on }
     }
 
     /// A vector in the device's order.
@@ -249,7 +253,7 @@ fn worst(a: &[impl Real], b: &[f64]) -> f64 {
     })
 }
 
-/// Problems of every kind of modulus on every sample, on one device and on two.
+/// Problems of every kind of modulus and of several ratios on every sample, on one device and on two.
 fn for_problems(mut run: impl FnMut(&str, &StaticProblem, &[u32], Device)) {
     for (name, bricks) in samples() {
         let view = bricks.view();
@@ -260,19 +264,17 @@ fn for_problems(mut run: impl FnMut(&str, &StaticProblem, &[u32], Device)) {
         let (same, young) = (vec![1_u8; n], [5.0, 3.0, 11.0]);
         let class: Vec<u8> = (0..n).map(|e| (random(e as u64) * 3.0) as u8).collect();
         let modulus: Vec<f32> = (0..n).map(|e| 1.0 + random(e as u64) as f32).collect();
-        for (kind, moduli) in [
-            ("one", Moduli::Classes { class: &same, young: &young }),
-            ("classes", Moduli::Classes { class: &class, young: &young }),
-            ("each", Moduli::Each { modulus: &modulus, scale: 3.0 }),
+        let [wide, negative] = [[0.0, 0.45, 0.3], [0.3, -0.3, 0.1]].map(|ratios| ratios.map(Lame::new));
+        let (one, classes) = (Ratios::One(0.3), Moduli::Classes { class: &class, young: &young });
+        for (kind, moduli, ratios) in [
+            ("one", Moduli::Classes { class: &same, young: &young }, one),
+            ("classes", classes, one),
+            ("each", Moduli::Each { modulus: &modulus, scale: 3.0 }, one),
+            ("ratios up to 0.45", classes, Ratios::Classes(&wide)),
+            ("a negative ratio", classes, Ratios::Classes(&negative)),
+            ("one class", Moduli::Classes { class: &same, young: &young }, Ratios::Classes(&wide)),
         ] {
-            let problem = StaticProblem {
-                bricks: view,
-                moduli,
-                ratios: Ratios::One(0.3),
-                spacing: 0.5,
-                fixed: &dofs,
-                forces: &[],
-            };
+            let problem = StaticProblem { bricks: view, moduli, ratios, spacing: 0.5, fixed: &dofs, forces: &[] };
             for device in Device::all(&problem) {
                 run(&format!("{name}, {kind}, {} devices", device.on.len()), &problem, &fixed, device);
             }
@@ -353,7 +355,7 @@ fn smoothing_on_the_device_is_chebyshev() {
         for degree in 1..=3 {
             // Before: z from 0.
             let (mut z, mut r) = (vec![0.0; device.n], wide(&b));
-            smooth(&product, &inverse, degree, &mut r, &mut z);
+            smooth(&product, (&inverse, device.lambda), degree, &mut r, &mut z);
             let y = expected(&product, &z);
             let r: Vec<f64> = b.iter().zip(&y).map(|(&b, y)| f64::from(b) - y).collect();
             let nan = vec![f32::NAN; device.n];
@@ -369,7 +371,7 @@ fn smoothing_on_the_device_is_chebyshev() {
             let mut r: Vec<f64> = r.iter().zip(&e_product).map(|(r, y)| r - y).collect();
             z.iter_mut().zip(&e).for_each(|(z, &e)| *z += f64::from(e));
             let to = device.put(&z.iter().map(|&z| z as f32).collect::<Vec<f32>>());
-            smooth(&product, &inverse, degree, &mut r, &mut z);
+            smooth(&product, (&inverse, device.lambda), degree, &mut r, &mut z);
             device.level.smooth(on, degree, [&from, &to, &residual], work, true).unwrap();
             let error = worst(&device.get(&to), &z);
             assert!(error < 5e-6, "{name}, {degree} after: {error}");
@@ -378,12 +380,12 @@ fn smoothing_on_the_device_is_chebyshev() {
 }
 
 /// Steps on K z = b, r = b − K z.
-fn smooth(product: &Product, inverse: &[f32], degree: usize, r: &mut [f64], z: &mut [f64]) {
+fn smooth(product: &Product, (inverse, lambda): (&[f32], f64), degree: usize, r: &mut [f64], z: &mut [f64]) {
     let mut d = vec![0.0; z.len()];
     for k in 1..=degree {
         let (p, s) = factors(k);
         for i in 0..z.len() {
-            let step = f64::from(s) / 2.3 * f64::from(inverse[i / 3]) * r[i];
+            let step = f64::from(s) / lambda * f64::from(inverse[i / 3]) * r[i];
             d[i] = step + if k == 1 { 0.0 } else { f64::from(p) * d[i] };
             z[i] += f64::from(weight(degree, k)) * d[i];
         }
@@ -397,11 +399,13 @@ fn smooth(product: &Product, inverse: &[f32], degree: usize, r: &mut [f64], z: &
 fn the_diagonal_on_the_device_is_that_of_the_elements() {
     for_problems(|name, problem, _, device| {
         let inverse = device.level.read_inverse().unwrap();
-        let cube = one_cube(problem).unwrap();
+        let (voxels, cubes) = (problem.voxels(), problem.voxels().cubes());
         let mut sums = vec![0.0; problem.bricks.n_nodes()];
         for element in 0..problem.bricks.n_elements() {
+            let diagonal = |(part, cube): (usize, &Cube)| voxels.stiffness(element, part) * cube.diagonal;
+            let diagonal: f64 = cubes.iter().enumerate().map(diagonal).sum();
             for node in problem.bricks.nodes(element as u32).unwrap() {
-                sums[node as usize] += problem.moduli.young(element) * problem.spacing * cube.diagonal;
+                sums[node as usize] += diagonal;
             }
         }
         for (inverse, sum) in inverse.iter().zip(&sums) {

@@ -19,17 +19,21 @@ constexpr unsigned WARP = 1;
 #endif
 
 #include "layout.cuh"
+#include "ratios.cuh"
 
 /// Eight entries of a block.
 struct alignas(16) Eight {
     short v[8];
 };
 
-/// Stiffness of 2 × 2 × 2 voxels (first.rs): row 3 v + a, column 3 w + b.
+/// Parts of the stiffness: E h, or λ h and μ h where elements differ in Poisson's ratio.
+enum : int { PARTS = RATIOS ? 2 : 1 };
+
+/// Stiffness of 2 × 2 × 2 voxels (cell.rs), for each part: row 3 v + a, column 3 w + b.
 #ifdef __CUDACC__
-__constant__ float CELL[576];
+__constant__ float CELL[576 * PARTS];
 #else
-static float CELL[576];
+static float CELL[576 * PARTS];
 #endif
 
 constexpr u32 SUMS = 3;

@@ -91,7 +91,8 @@ static_assert(sizeof(Tile) == 8, "Tile");
 OFFSET_IS(Tile, plane, 0); OFFSET_IS(Tile, z, 4);
 
 // Stiffness of a cube in the basis of the Walsh-Hadamard transform (cube.rs). It includes E h if that is the same
-// everywhere. Block s couples the transform entries q of all components a with q ^ 1 << a = s.
+// everywhere. Block s couples the transform entries q of all components a with q ^ 1 << a = s. Where elements differ in
+// Poisson's ratio, `volume` and `across` are those for λ = 1 and μ = 0, the others those for λ = 0 and μ = 1.
 template <typename T> struct Stiffness {
     // Block s = 0: stretch I + volume 1 1ᵀ.
     T stretch;
@@ -136,7 +137,8 @@ template <typename T> struct Params {
     const u32 *fixed;
     // 1 / diagonal of each node, as the upper half of an f32.
     const u16 *inverse;
-    // Class of each element in the order of the tiles, and E h of each class.
+    // Class of each element in the order of the tiles, and E h of each class. Where elements differ in Poisson's ratio
+    // a class has two numbers, μ h and λ / μ.
     const u8 *classes;
     const T *young;
     // Modulus of each element in the order of the tiles.
@@ -297,7 +299,7 @@ struct Tables {
     const Plane *planes;
     // Class of each voxel, or null if all voxels have the first class.
     const u8 *material;
-    // E h of each class.
+    // E h of each class. Where elements differ in Poisson's ratio a class has two numbers, λ h and μ h.
     const float *young;
     // Modulus of each voxel, or null.
     const float *modulus;

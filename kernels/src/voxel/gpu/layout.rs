@@ -88,7 +88,8 @@ layouts! {
     }
 
     /// Stiffness of a cube in the basis of the Walsh-Hadamard transform (cube.rs). It includes E h if that is the same
-    /// everywhere. Block s couples the transform entries q of all components a with q ^ 1 << a = s.
+    /// everywhere. Block s couples the transform entries q of all components a with q ^ 1 << a = s. Where elements differ in
+    /// Poisson's ratio, `volume` and `across` are those for λ = 1 and μ = 0, the others those for λ = 0 and μ = 1.
     struct Stiffness<T> {
         /// Block s = 0: stretch I + volume 1 1ᵀ.
         stretch: T,
@@ -121,7 +122,8 @@ layouts! {
         fixed: In<u32>,
         /// 1 / diagonal of each node, as the upper half of an f32.
         inverse: In<u16>,
-        /// Class of each element in the order of the tiles, and E h of each class.
+        /// Class of each element in the order of the tiles, and E h of each class. Where elements differ in Poisson's ratio
+        /// a class has two numbers, μ h and λ / μ.
         classes: In<u8>,
         young: In<T>,
         /// Modulus of each element in the order of the tiles.
@@ -242,7 +244,7 @@ layouts! {
         planes: In<Plane>,
         /// Class of each voxel, or null if all voxels have the first class.
         material: In<u8>,
-        /// E h of each class.
+        /// E h of each class. Where elements differ in Poisson's ratio a class has two numbers, λ h and μ h.
         young: In<f32>,
         /// Modulus of each voxel, or null.
         modulus: In<f32>,

@@ -37,10 +37,19 @@ INLINE void walsh(float (&v)[8]) {
             }
 }
 
-/// E h of a voxel.
-INLINE float stiffness(const Tables& tables, u32 voxel) {
+/// E h of a voxel, or λ h and μ h.
+INLINE float stiffness(const Tables& tables, u32 voxel, int part) {
+    if (RATIOS) return tables.young[PARTS * tables.material[voxel] + part];
     if (tables.modulus) return tables.modulus[voxel] * tables.modulus_unit;
     return tables.young[tables.material ? tables.material[voxel] : 0];
+}
+
+/// Whether entry (3 v + a, 3 w + b) of CELL need not be 0 in a part: ∂_a of v meets ∂_b of w in that of λ. In that of μ
+/// ∂_b of v meets ∂_a of w, and all derivatives of both meet where a = b.
+INLINE constexpr bool meets(int part, int v, int a, int w, int b) {
+    if (!RATIOS) return true;
+    if (part == 0) return (v >> a & 1) && (w >> b & 1);
+    return a == b ? (v & w) != 0 : (v >> b & 1) && (w >> a & 1);
 }
 
 #ifdef __CUDACC__
@@ -106,12 +115,15 @@ APART void add_first(Grid& g, const Tables& tables, float factor, const float* x
                     mine[i / 3][3 * lane + i % 3] = factor * sum;
                 }
             } else {
-                float amplitude[8];
-                u32 next = child;
+                float amplitude[PARTS][8];
 #pragma unroll
-                for (int o = 0; o < 8; o++)
-                    amplitude[o] = there && octants >> o & 1 ? factor * stiffness(tables, next++) : 0.0f;
-                walsh(amplitude);
+                for (int p = 0; p < PARTS; p++) {
+                    u32 next = child;
+#pragma unroll
+                    for (int o = 0; o < 8; o++)
+                        amplitude[p][o] = there && octants >> o & 1 ? factor * stiffness(tables, next++, p) : 0.0f;
+                    walsh(amplitude[p]);
+                }
 #pragma unroll
                 for (int a = 0; a < 3; a++) walsh(u[a]);
 #pragma unroll
@@ -122,15 +134,20 @@ APART void add_first(Grid& g, const Tables& tables, float factor, const float* x
                     for (int v = 1; v < 8; v++) {
                         float sum = 0;
 #pragma unroll
-                        for (int w = 0; w < 8; w++) {
-                            float part = 0;
+                        for (int p = 0; p < PARTS; p++)
 #pragma unroll
-                            for (int b = 0; b < 3; b++) {
-                                const int other = v ^ 1 << a ^ w ^ 1 << b;
-                                if (other != 0) part += CELL[24 * (3 * v + a) + 3 * other + b] * u[b][other];
+                            for (int w = 0; w < 8; w++) {
+                                float part = 0;
+                                bool any = false;
+#pragma unroll
+                                for (int b = 0; b < 3; b++) {
+                                    const int other = v ^ 1 << a ^ w ^ 1 << b;
+                                    if (other == 0 || !meets(p, v, a, other, b)) continue;
+                                    part += CELL[576 * p + 24 * (3 * v + a) + 3 * other + b] * u[b][other];
+                                    any = true;
+                                }
+                                if (any) sum += amplitude[p][w] * part;
                             }
-                            sum += amplitude[w] * part;
-                        }
                         f[v] = sum;
                     }
                     walsh(f);

@@ -6,9 +6,9 @@ use std::ops::Range;
 use pogo_formats::voxel::{BricksView, morton_position};
 use rayon::prelude::*;
 
-use super::super::Moduli;
 use super::super::lists::{Lists, starts};
 use super::super::multigrid::{Coarse, Factor, First, Level, Operator, PLACES, Packed, exponent, rounded, transposed};
+use super::super::{Moduli, Voxels};
 use super::layout::*;
 use crate::device::layout::{In, Out, Pointer};
 use crate::device::{Arena, DeviceError, Plain};
@@ -536,16 +536,16 @@ fn inverse(factor: &Factor, n: usize) -> Vec<f32> {
 /// The moduli of the finest level; `one`: that of the first voxel is that of all. They are cut into equal parts: voxels have
 /// the order of the elements of level 1.
 pub(super) fn put_moduli(
-    (moduli, spacing): (&Moduli, f64),
+    voxels: &Voxels,
     one: bool,
     n_devices: usize,
     memory: &mut impl Memory,
 ) -> Result<PutModuli, DeviceError> {
     let cuts = |n: usize| (1..n_devices).map(|device| n * device / n_devices).collect::<Vec<usize>>();
     let mut out = PutModuli::default();
-    match *moduli {
-        Moduli::Classes { class, young } => {
-            let mut young: Vec<f32> = young.iter().map(|&e| (e * spacing) as f32).collect();
+    match voxels.moduli {
+        Moduli::Classes { class, .. } => {
+            let mut young: Vec<f32> = voxels.of_classes().into_iter().map(|e| e as f32).collect();
             match class.first() {
                 Some(&first) if one => young = vec![young[usize::from(first)]],
                 _ => out.material = memory.put_cut(class, &cuts(class.len()))?,
@@ -554,7 +554,7 @@ pub(super) fn put_moduli(
         }
         Moduli::Each { modulus, scale } => {
             out.modulus = memory.put_cut(modulus, &cuts(modulus.len()))?;
-            out.modulus_unit = (scale * spacing) as f32;
+            out.modulus_unit = (scale * voxels.spacing) as f32;
         }
     }
     Ok(out)
@@ -582,9 +582,9 @@ mod tests {
     use pogo_formats::voxel::bricks_of;
 
     use super::super::super::elements::Elements;
-    use super::super::super::multigrid::Host;
+    use super::super::super::multigrid::{Cell, Host};
     use super::super::super::tests::random;
-    use super::super::super::{Cube, CycleSettings};
+    use super::super::super::{Cube, CycleSettings, Lame, Ratios};
     use super::super::tiles::Tiles;
     use super::*;
     use crate::simd::Real;
@@ -622,13 +622,15 @@ mod tests {
     }
 
     impl Twin {
-        fn new(name: &str, sharing: Sharing) -> Option<Self> {
+        /// For elements of one Poisson's ratio, or of several (`ratios`).
+        fn new(name: &str, sharing: Sharing, ratios: bool) -> Option<Self> {
             let folder = std::env::temp_dir().join(format!("pogo-{name}-{}", std::process::id()));
             std::fs::create_dir_all(&folder).expect("can make a folder");
             let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/voxel/gpu/levels.cuh");
-            let define = if sharing.n_devices > 1 { "#define POGO_DEVICES\n" } else { "" };
+            let devices = if sharing.n_devices > 1 { "#define POGO_DEVICES\n" } else { "" };
+            let ratios = if ratios { "#define POGO_RATIOS\n" } else { "" };
             let code = format!(
-                "{define}#include \"{source}\"\n#include <cstring>\n#include <thread>\n#include <vector>\n\
+                "{devices}{ratios}#include \"{source}\"\n#include <cstring>\n#include <thread>\n#include <vector>\n\
                  template <class Act> void each(const Tables* tables, int n, Act act) {{ std::vector<std::thread> all; \
                  for (int i = 0; i < n; i++) all.emplace_back([=] {{ Grid g(tables[i]); act(g, tables[i]); }}); \
                  for (auto& thread : all) thread.join(); }}\n\
@@ -658,13 +660,8 @@ mod tests {
         }
 
         /// z of a correction for r, and its work.
-        fn correct(
-            &self,
-            coarse: &Coarse,
-            (view, moduli, spacing): (&BricksView, &Moduli, f64),
-            fixed: &[u32],
-            r: &[f32],
-        ) -> (Vec<f32>, f64) {
+        fn correct(&self, coarse: &Coarse, voxels: &Voxels, fixed: &[u32], r: &[f32]) -> (Vec<f32>, f64) {
+            let view = &voxels.bricks;
             let n = padded(view.n_nodes());
             let tiles = Tiles::new(view, fixed);
             let mut memory = HostMemory::default();
@@ -680,7 +677,7 @@ mod tests {
             // Several devices have vectors of their own.
             let lent = if self.sharing.n_devices > 1 { Lent::default() } else { lent };
             let mut tables = tables(view, coarse, lent, self.sharing, &mut memory).expect("fits");
-            let put = put_moduli((moduli, spacing), false, self.sharing.n_devices, &mut memory).expect("fits");
+            let put = put_moduli(voxels, false, self.sharing.n_devices, &mut memory).expect("fits");
             let z = memory.zeros_cut::<f32>(n, &[]).expect("fits");
             let planes = memory.put(&tiles.planes).expect("fits");
             let firsts = memory.put(&tiles.firsts()).expect("fits");
@@ -699,7 +696,7 @@ mod tests {
             unsafe {
                 let run: libloading::Symbol<unsafe extern "C" fn(*const Tables, i32, *const f32)> =
                     self.library.get(b"twin\0").expect("defined above");
-                run(tables.as_ptr(), tables.len() as i32, coarse.cell().as_ptr());
+                run(tables.as_ptr(), tables.len() as i32, coarse.cells().as_ptr());
             }
             // SAFETY: as long as was asked for.
             let found = unsafe { std::slice::from_raw_parts(z as *const f32, n) };
@@ -739,30 +736,63 @@ mod tests {
 
     #[test]
     fn the_correction_on_a_device_is_that_of_the_cpu() {
-        let Some(twin) = Twin::new("twin", Sharing { n_devices: 1, least: 0 }) else { return };
-        check_corrections(&[twin]);
+        let Some(twin) = Twin::new("twin", Sharing { n_devices: 1, least: 0 }, false) else { return };
+        check_corrections(&[twin], Ratios::One(0.3));
+    }
+
+    #[test]
+    fn corrections_of_several_ratios_are_those_of_the_cpu() {
+        let sharing = [(1, 0), (2, 0), (3, 1000)];
+        let twin = |(i, (n_devices, least))| Twin::new(&format!("ratios-{i}"), Sharing { n_devices, least }, true);
+        let twins: Option<Vec<Twin>> = sharing.into_iter().enumerate().map(twin).collect();
+        let Some(twins) = twins else { return };
+        for pair in [[0.0, 0.45], [0.3, -0.3]] {
+            check_corrections(&twins, Ratios::Classes(&pair.map(Lame::new)));
+        }
+    }
+
+    #[test]
+    fn entries_that_kernels_leave_out_are_zero() {
+        // `meets` in levels.cuh.
+        let meets = |part: usize, v: usize, a: usize, w: usize, b: usize| match part {
+            0 => v >> a & w >> b & 1 == 1,
+            _ if a == b => v & w != 0,
+            _ => v >> b & w >> a & 1 == 1,
+        };
+        for (part, lame) in [[1.0, 0.0], [0.0, 1.0]].into_iter().enumerate() {
+            let cell = Cell::<f64>::new(&Cube::of_lame(lame));
+            let (mut left_out, mut largest) = (0.0_f64, 0.0_f64);
+            for (i, row) in cell.c.iter().enumerate() {
+                for (j, entry) in row.iter().enumerate() {
+                    let size = if meets(part, i / 3, i % 3, j / 3, j % 3) { &mut largest } else { &mut left_out };
+                    *size = size.max(entry.abs());
+                }
+            }
+            assert!(left_out < 1e-16 * largest, "part {part}: {left_out} {largest}");
+        }
     }
 
     #[test]
     fn the_correction_on_several_devices_is_that_of_the_cpu() {
         let sharing = [(2, 0), (2, 300), (3, 0), (3, 1000), (2, 1 << 30)];
-        let twin = |(i, (n_devices, least))| Twin::new(&format!("twin-{i}"), Sharing { n_devices, least });
+        let twin = |(i, (n_devices, least))| Twin::new(&format!("twin-{i}"), Sharing { n_devices, least }, false);
         let twins: Option<Vec<Twin>> = sharing.into_iter().enumerate().map(twin).collect();
         let Some(twins) = twins else { return };
-        check_corrections(&twins);
+        check_corrections(&twins, Ratios::One(0.3));
     }
 
     /// Corrections of some samples by levels.cuh beside those of the CPU.
-    fn check_corrections(twins: &[Twin]) {
+    fn check_corrections(twins: &[Twin], ratios: Ratios) {
         // Thin floors on pillars: no part is loose.
         let bricks = bricks_of([45, 33, 41], |[x, y, z]| z % 5 == 0 || (x % 4 < 2 && y % 5 == 1));
         let view = bricks.view();
         let n_nodes = view.n_nodes();
-        let cube = Cube::new(0.3);
         let class: Vec<u8> = (0..view.n_elements()).map(|e| u8::from(random(e as u64) < 0.5)).collect();
         let young = [10.0, 30.0];
         let moduli = Moduli::Classes { class: &class, young: &young };
-        let stiffness = |e: usize, _: usize| 0.1 * moduli.young(e);
+        let voxels = Voxels { bricks: view, moduli, ratios, spacing: 0.1 };
+        let cubes = voxels.cubes();
+        let stiffness = |e: usize, part: usize| voxels.stiffness(e, part);
         let positions: Vec<[u32; 3]> = (0..view.n_bricks()).flat_map(|b| view.node_positions(b)).collect();
         let mask: Vec<u8> = positions.iter().map(|p| if p[2] == 0 { 7 } else { u8::from(p[0] == 0) }).collect();
         let fixed: Vec<u32> =
@@ -777,15 +807,14 @@ mod tests {
             CycleSettings { degree: [3, 3], inner_tolerance: 1e-3, ..usual },
         ] {
             let elements = Elements::of_bricks(&view);
-            let cubes = std::slice::from_ref(&cube);
-            let mut coarse = Coarse::new(cubes, elements, &mask, &stiffness, &settings, Host::Device, None);
+            let mut coarse = Coarse::new(&cubes, elements, &mask, &stiffness, &settings, Host::Device, None);
             coarse.make_matrices(&stiffness);
             let mut expected = vec![0.0_f32; 3 * n_nodes];
             coarse.correct(&mut r.clone(), &mut expected, Default::default(), &stiffness);
             fixed.iter().for_each(|&dof| expected[dof as usize] = 0.0);
             let mut first = None;
             for twin in twins {
-                let (found, work) = twin.correct(&coarse, (&view, &moduli, 0.1), &fixed, &r);
+                let (found, work) = twin.correct(&coarse, &voxels, &fixed, &r);
                 let error = apart(&found, &expected);
                 let from_first = apart(&found, first.get_or_insert(found.clone()));
                 eprintln!(
@@ -805,7 +834,7 @@ mod tests {
     #[test]
     fn slow_motions_of_long_samples_are_corrected() {
         // A bar held at both ends gives way in its middle far more than anything short: what is there moves nearly as a whole.
-        let Some(twin) = Twin::new("bar", Sharing { n_devices: 1, least: 0 }) else { return };
+        let Some(twin) = Twin::new("bar", Sharing { n_devices: 1, least: 0 }, false) else { return };
         let length = 1000;
         let bricks = bricks_of([9, 9, length], |_| true);
         let view = bricks.view();
@@ -822,7 +851,8 @@ mod tests {
         let mut coarse =
             Coarse::<f32>::new(cubes, Elements::of_bricks(&view), &mask, &|_, _| 1.0, &settings, Host::Device, None);
         coarse.make_matrices(&|_, _| 1.0);
-        let (found, _) = twin.correct(&coarse, (&view, &moduli, 1.0), &fixed, &r);
+        let voxels = Voxels { bricks: view, moduli, ratios: Ratios::One(0.3), spacing: 1.0 };
+        let (found, _) = twin.correct(&coarse, &voxels, &fixed, &r);
         let mut coarse =
             Coarse::<f64>::new(cubes, Elements::of_bricks(&view), &mask, &|_, _| 1.0, &settings, Host::Device, None);
         let mut expected = vec![0.0_f64; r.len()];

@@ -153,6 +153,16 @@ template <class T, u32 THEN, bool MODULI> struct March {
         for (u32 a = 0; a < 3; a++) *reinterpret_cast<T*>(part(memory.u, stage) + U::at(c, a)) *= by;
     }
 
+    /// Forces of the element of plane k: see `element` in brick.cuh.
+    __device__ __forceinline__ void compute(const T (&low)[3][4], const T (&up)[3][4], T (&f)[3][4], T (&g)[3][4]) const {
+        if constexpr (RATIOS) {
+            const auto own = __ldg(reinterpret_cast<const typename Two<T>::Type*>(p.young) + raw);
+            element<MODULI>(of_ratio(p.k, own.y), own.x, low, up, f, g);
+        } else {
+            element<MODULI>(p.k, modulus(raw), low, up, f, g);
+        }
+    }
+
     __device__ __forceinline__ T modulus(u32 raw) const {
         if constexpr (!MODULI) return 1;
         return p.kind == CLASSES ? __ldg(p.young + (raw & 255)) : p.unit * __uint_as_float(raw);
@@ -165,7 +175,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
         } else {
             if (!(elements & bit)) return 0;
             u32 i = in<Sheet<MODULI>>(sheet(further)).element_at[warp] + __popc(elements & below);
-            return p.kind == CLASSES ? p.classes[i] : __float_as_uint(p.moduli[i]);
+            return RATIOS || p.kind == CLASSES ? p.classes[i] : __float_as_uint(p.moduli[i]);
         }
     }
 
@@ -310,7 +320,7 @@ template <class T, u32 THEN, bool MODULI> struct March {
         if (own_there) finish<ODD ^ 1>(done, g);
         if (ALL || flags & ELEMENTS) {
             if (elements & bit) {
-                element<MODULI>(p.k, modulus(raw), low, up, f, g);
+                compute(low, up, f, g);
             } else {
 #pragma unroll
                 for (u32 i = 0; i < 12; i++) clear(g[i / 4][i % 4]);

@@ -7,8 +7,9 @@
 use std::ops::Range;
 
 use super::super::multigrid::{factors, weight};
-use super::super::{Cube, Moduli, NodalForce, StaticProblem};
+use super::super::{Cube, Moduli, NodalForce, StaticProblem, Voxels};
 use super::layout::*;
+use super::modules_of_fine;
 use super::tiles::{self, Shares, Tiles};
 use crate::device::layout::{In, Out, Pointer};
 use crate::device::{Arena, Buffer, DeviceError, Devices, Gpu, Kernel, Module, Plain, Slice, arguments};
@@ -27,6 +28,18 @@ impl<T: Real> Stiffness<T> {
             across: k(1, 1, 2),
             shear: k(3, 0, 0),
             last: k(3, 2, 2),
+        }
+    }
+
+    /// Of all parts of the stiffness; see [`Voxels`]. Both of two parts share one structure: the λ part has numbers of its own
+    /// only where the μ part has none (`of_ratio` in brick.cuh).
+    fn of_parts(cubes: &[Cube], factor: f64) -> Self {
+        match cubes {
+            [of_lambda, of_mu] => {
+                let Self { volume, across, .. } = Self::new(of_lambda, factor);
+                Self { volume, across, ..Self::new(of_mu, factor) }
+            }
+            cubes => Self::new(&cubes[0], factor),
         }
     }
 }
@@ -80,7 +93,8 @@ impl Side {
     fn new(
         devices: &Devices,
         device: usize,
-        (tiles, shares, cuts, one_modulus): (&Tiles, &Shares, &[Vec<Stretch>; 3], bool),
+        (tiles, shares, cuts): (&Tiles, &Shares, &[Vec<Stretch>; 3]),
+        differ: Differ,
         arena: &mut Arena,
     ) -> Result<Self, DeviceError> {
         let mut stretches = Vec::new();
@@ -89,9 +103,17 @@ impl Side {
             stretches.push((arena.copy("stretches", &shares.stretches(device, cut))?, before));
         }
         let (nodes, tiles) = tiles.nodes_of(shares.planes(device));
-        let kernels = Kernels::new(devices.gpu(device), one_modulus)?;
+        let kernels = Kernels::new(devices.gpu(device), differ)?;
         Ok(Self { kernels, nodes, tiles, stretches: [stretches[0], stretches[1], stretches[2]] })
     }
+}
+
+/// In what elements differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Differ {
+    Nothing,
+    Modulus,
+    Ratio,
 }
 
 /// Kernels of the finest level.
@@ -111,10 +133,12 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
-    /// Those for one modulus or for several.
-    fn new(gpu: &Gpu, one_modulus: bool) -> Result<Self, DeviceError> {
+    /// Those for elements that differ so.
+    fn new(gpu: &Gpu, differ: Differ) -> Result<Self, DeviceError> {
+        let one_modulus = differ == Differ::Nothing;
         let longest = tiles::longest(!one_modulus);
-        let modules = [gpu.module("brick_f32")?, gpu.module("brick_f64")?];
+        let [single, double] = modules_of_fine(differ == Differ::Ratio);
+        let modules = [gpu.module(single)?, gpu.module(double)?];
         // `Memory` in march.cuh: tasks, places and numbers of the halo, stages of u, sums on faces.
         let sheet = size_of::<Plane>() + if one_modulus { 0 } else { 4 * tiles::WARPS };
         let shared = |size: usize, n_components: usize, cut: Cut| {
@@ -141,24 +165,21 @@ impl Kernels {
     }
 }
 
-/// The cube of all elements.
-///
-/// # Errors
-/// They have several Poisson's ratios.
-pub(super) fn one_cube(problem: &StaticProblem) -> Result<Cube, DeviceError> {
-    let what = "compute materials with different Poisson's ratios";
-    let reason = "the kernels know one ratio for all: use --device cpu".to_owned();
-    problem.one_ratio().map(Cube::new).ok_or(DeviceError::Failed { what, reason })
-}
-
-/// E h: a factor of all elements that is part of the stiffness, that of each class, and what moduli are multiplied with.
-fn scales(problem: &StaticProblem, kind: u32) -> (f64, Vec<f64>, f64) {
-    match problem.moduli {
+/// E h: a factor of all elements that is part of the stiffness, that of each class, and what moduli are multiplied with. Of two
+/// parts a class has μ h and λ / μ.
+fn scales(voxels: &Voxels, kind: u32) -> (f64, Vec<f64>, f64) {
+    match voxels.moduli {
         Moduli::Classes { class, young } if kind == ONE => {
-            (class.first().map_or(1.0, |&class| young[usize::from(class)]) * problem.spacing, Vec::new(), 1.0)
+            (class.first().map_or(1.0, |&class| young[usize::from(class)]) * voxels.spacing, Vec::new(), 1.0)
         }
-        Moduli::Classes { young, .. } => (1.0, young.iter().map(|y| y * problem.spacing).collect(), 1.0),
-        Moduli::Each { scale, .. } => (1.0, Vec::new(), scale * problem.spacing),
+        Moduli::Classes { .. } => {
+            let mut classes = voxels.of_classes();
+            if voxels.has_ratios() {
+                classes.chunks_exact_mut(2).for_each(|of| (of[0], of[1]) = (of[1], of[0] / of[1]));
+            }
+            (1.0, classes, 1.0)
+        }
+        Moduli::Each { scale, .. } => (1.0, Vec::new(), scale * voxels.spacing),
     }
 }
 
@@ -205,9 +226,15 @@ impl FineLevel {
         let fixed: Vec<u32> = problem.fixed.iter().map(|dof| 3 * dof.node + u32::from(dof.direction)).collect();
         let tiles = Tiles::new(bricks, &fixed);
         let shares = tiles.shares(devices.len());
-        let cube = one_cube(problem)?;
-        let (kind, classes, moduli) = tiles::moduli(&tiles, bricks, &problem.moduli);
-        let (factor, young, unit) = scales(problem, kind);
+        let voxels = problem.voxels();
+        let (cubes, ratios) = (voxels.cubes(), voxels.has_ratios());
+        let (kind, classes, moduli) = tiles::moduli(&tiles, bricks, &problem.moduli, ratios);
+        let (factor, young, unit) = scales(&voxels, kind);
+        let differ = match kind {
+            _ if ratios => Differ::Ratio,
+            ONE => Differ::Nothing,
+            _ => Differ::Modulus,
+        };
         let cuts = tiles::longest(kind != ONE).map(|longest| tiles.cut(longest, devices.len()));
         let most_stretches = cuts.iter().map(Vec::len).max().unwrap_or(0);
         let stretch_bytes: usize = cuts.iter().map(|cut| size_of_val(&cut[..])).sum();
@@ -217,16 +244,16 @@ impl FineLevel {
         // Read two at a time.
         let inverse = arena.zeros_cut::<u16>("inverse diagonal", n_nodes.next_multiple_of(2), &shares.node_cuts(1))?;
         let mut single = place(&tiles, &shares, (&classes, &moduli), &mut arena)?;
-        (single.k, single.inverse) = (Stiffness::new(&cube, factor), inverse.at());
+        (single.k, single.inverse) = (Stiffness::of_parts(&cubes, factor), inverse.at());
         (single.unit, single.kind) = (unit as f32, kind);
         let mut double = in_double(&single);
-        (double.k, double.unit) = (Stiffness::new(&cube, factor), unit);
+        (double.k, double.unit) = (Stiffness::of_parts(&cubes, factor), unit);
         let rounded: Vec<f32> = young.iter().map(|&y| y as f32).collect();
         single.young = arena.copy("moduli of classes", &rounded)?.at();
         double.young = arena.copy("moduli of classes f64", &young)?.at();
         let mut sides = Vec::new();
         devices.for_each(|device, _| {
-            sides.push(Side::new(devices, device, (&tiles, &shares, &cuts, kind == ONE), &mut arena)?);
+            sides.push(Side::new(devices, device, (&tiles, &shares, &cuts), differ, &mut arena)?);
             Ok(())
         })?;
         let out = Self {
@@ -245,8 +272,12 @@ impl FineLevel {
             forces: Buffer::zeros(0)?,
             _arena: arena,
         };
-        // E h has its unit in f64 there, and a factor that all share.
-        let params = Params { unit: (1.0 / (cube.diagonal * factor)) as f32, w: unit as f32, ..out.single };
+        // E h has its unit in f64 there, and a factor that all share; see `brick_inverse`.
+        let (diagonal, w) = match &cubes[..] {
+            [of_lambda, of_mu] => (of_mu.diagonal, of_lambda.diagonal / of_mu.diagonal),
+            cubes => (cubes[0].diagonal, unit),
+        };
+        let params = Params { unit: (1.0 / (diagonal * factor)) as f32, w: w as f32, ..out.single };
         out.invert_diagonal(devices, params)?;
         Ok(out)
     }
@@ -504,5 +535,33 @@ impl FineLevel {
     fn factors(&self, k: usize) -> (f32, f32) {
         let (p, s) = factors(k);
         (p, s / self.lambda)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_parts_share_one_structure() {
+        let parts = Stiffness::<f64>::of_parts(&[[1.0, 0.0], [0.0, 1.0]].map(Cube::of_lame), 1.0);
+        for [lambda, mu] in [[0.0, 2.0], [3.0, 0.5], [-0.3, 1.0]] {
+            let whole = Stiffness::<f64>::new(&Cube::of_lame([lambda, mu]), 1.0);
+            // `of_ratio` in brick.cuh.
+            let across = lambda / mu * parts.across;
+            let expected = [
+                (whole.stretch, parts.stretch),
+                (whole.volume, lambda / mu * parts.volume),
+                (whole.hourglass, parts.hourglass),
+                (whole.coupling, parts.coupling),
+                (whole.bend, parts.bend + across),
+                (whole.across, across),
+                (whole.shear, parts.shear),
+                (whole.last, parts.last + across / 3.0),
+            ];
+            for (i, (whole, over_mu)) in expected.into_iter().enumerate() {
+                assert!((whole - mu * over_mu).abs() < 1e-15, "{i}: {whole} {over_mu}");
+            }
+        }
     }
 }

@@ -23,11 +23,12 @@ use super::super::elements::Elements;
 use super::super::iteration::{Steps, iterate};
 use super::super::multigrid::{Coarse, FACTORISED, Host};
 use super::super::problem::Stopping;
-use super::super::solve::element_bound;
-use super::super::{Cube, FixedDof, NodalForce, Solution, SolverSettings, StaticProblem};
+use super::super::solve::largest_bound;
+use super::super::{FixedDof, NodalForce, Solution, SolverSettings, StaticProblem};
 use super::layout::{ALPHA, MOST_DEVICES, N_SCALARS, PQ, PR, RR, Tables, WORK, ZQ};
 use super::levels::{self, Lent, Sharing, padded};
-use super::product::{FineLevel, one_cube};
+use super::modules_of_levels;
+use super::product::FineLevel;
 use crate::device::{Arena, DeviceError, Devices, Gpu, Kernel, MemoryReport, Module, Slice, Stream, arguments};
 
 /// Memory kept free for what the driver needs, bytes.
@@ -297,15 +298,12 @@ struct Kernels {
 }
 
 impl Kernels {
-    /// With `low` bytes of a number of the solution in its lower part; `cell` is the stiffness of 2 × 2 × 2 voxels. The device
-    /// is current.
-    fn new(gpu: &Gpu, low: usize, cell: &[f32], is_several: bool) -> Result<Self, DeviceError> {
-        let mut modules = vec![gpu.module("levels")?];
-        if is_several {
-            modules.push(gpu.module("levels_of_devices")?);
-        }
+    /// With `low` bytes of a number of the solution in its lower part; `cells` is the stiffness of 2 × 2 × 2 voxels in each part
+    /// of the stiffness. The device is current.
+    fn new(gpu: &Gpu, low: usize, cells: &[f32], names: &[&'static str]) -> Result<Self, DeviceError> {
+        let modules = names.iter().map(|name| gpu.module(name)).collect::<Result<Vec<Module>, _>>()?;
         let (outer, levels) = (&modules[0], &modules[modules.len() - 1]);
-        levels.set_constant(c"CELL", cell)?;
+        levels.set_constant(c"CELL", cells)?;
         let kernel = |name: &str| Kernel::new(gpu, outer, name, 0);
         let of_solution = |name: &str| kernel(&format!("{name}_{}", 32 + 8 * low));
         Ok(Self {
@@ -384,7 +382,6 @@ impl GpuStaticSolver {
             let reason = format!("at most {MOST_DEVICES} devices compute a model: name fewer");
             return Err(DeviceError::Failed { what: "use so many devices", reason });
         }
-        let cube = one_cube(problem)?;
         let devices = timed("open devices", || Devices::open(ordinals))?;
         let reserve = if ordinals.len() > 1 { RESERVE + PAGES } else { RESERVE };
         let free = devices.free_memory()?;
@@ -392,12 +389,12 @@ impl GpuStaticSolver {
         devices.require(needs.vectors + 2 * problem.bricks.n_nodes() as u64, reserve, ADVICE)?;
 
         let began = Instant::now();
-        let coarse = timed("hierarchy", || hierarchy(problem, &cube, &settings));
+        let coarse = timed("hierarchy", || hierarchy(problem, &settings));
         let host_seconds = began.elapsed().as_secs_f64();
         check_bottom(&coarse)?;
 
         let began = Instant::now();
-        let fine = timed("finest level", || FineLevel::new(&devices, problem, element_bound(&cube)))?;
+        let fine = timed("finest level", || FineLevel::new(&devices, problem, largest_bound(problem.ratios)))?;
         let _copy = timings::stage("copy to devices");
         let further = problem.bricks.n_elements() as u64 * if fine.one_modulus() { 0 } else { 4 };
         let mut arena = Arena::of_devices(devices.ordinals());
@@ -714,25 +711,26 @@ fn place_coarse(
     arena: &mut Arena,
 ) -> Result<(Vec<Tables>, Vec<Kernels>), DeviceError> {
     let mut tables = levels::tables(&problem.bricks, coarse, lent, sharing, arena)?;
-    let moduli = (&problem.moduli, problem.spacing);
-    let put = levels::put_moduli(moduli, fine.one_modulus(), devices.len(), arena)?;
+    let voxels = problem.voxels();
+    let put = levels::put_moduli(&voxels, fine.one_modulus(), devices.len(), arena)?;
     tables.iter_mut().for_each(|tables| put.enter(tables));
+    let (cells, names) = (coarse.cells(), modules_of_levels(devices.len() > 1, voxels.has_ratios()));
     let mut kernels = Vec::new();
     devices.for_each(|device, _| {
-        kernels.push(Kernels::new(devices.gpu(device), low, coarse.cell(), devices.len() > 1)?);
+        kernels.push(Kernels::new(devices.gpu(device), low, &cells, &names)?);
         Ok(())
     })?;
     Ok((tables, kernels))
 }
 
 /// The coarse levels of a problem.
-fn hierarchy(problem: &StaticProblem, cube: &Cube, settings: &SolverSettings) -> Coarse {
+fn hierarchy(problem: &StaticProblem, settings: &SolverSettings) -> Coarse {
     let mut mask = vec![0_u8; problem.bricks.n_nodes()];
     problem.fixed.iter().for_each(|dof| mask[dof.node as usize] |= 1 << dof.direction);
-    let stiffness = |e: usize, _: usize| problem.spacing * problem.moduli.young(e);
+    let voxels = problem.voxels();
+    let stiffness = |e: usize, part: usize| voxels.stiffness(e, part);
     let elements = timed("elements", || Elements::of_bricks(&problem.bricks));
-    let mut coarse =
-        Coarse::new(std::slice::from_ref(cube), elements, &mask, &stiffness, &settings.cycle, Host::Device, None);
+    let mut coarse = Coarse::new(&voxels.cubes(), elements, &mask, &stiffness, &settings.cycle, Host::Device, None);
     timed("matrices of cells", || coarse.make_matrices(&stiffness));
     coarse
 }

@@ -2,9 +2,9 @@
 
 use pogo_formats::voxel::{Bricks, bricks_of};
 
-use super::super::tests::{check_bars, check_sheet, random};
+use super::super::tests::{Porous, check_bars, check_sheet, random};
 use super::super::{
-    CycleSettings, FixedDof, GpuStaticSolver, Grid, Moduli, NodalForce, Ratios, Solution, SolverSettings,
+    CycleSettings, FixedDof, GpuStaticSolver, Grid, Lame, Moduli, NodalForce, Ratios, Solution, SolverSettings,
     StaticProblem, StaticSolver,
 };
 
@@ -133,6 +133,61 @@ fn a_device_solves_as_the_cpu_does() {
     }
 }
 
+#[test]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
+fn a_device_solves_materials_of_several_ratios_as_the_cpu_does() {
+    let cycle = CycleSettings { bottom: 100, ..CycleSettings::default() };
+    let with = |cycle: CycleSettings| SolverSettings { tolerance: 1e-9, cycle, ..SolverSettings::default() };
+    for poisson in [[0.0, 0.45], [0.3, -0.3]] {
+        // Against plain conjugate gradients.
+        let porous = Porous::of(poisson);
+        let problem = porous.problem();
+        for settings in [with(cycle.clone()), with(CycleSettings { degree: [3, 3], ..cycle.clone() })] {
+            let mut device = device_solver(&problem, &settings);
+            let found = device.solve(&porous.fixed, &porous.forces, None, &mut go).expect("solves");
+            let error = porous.error(&found);
+            eprintln!("ratios {poisson:?}: {} iterations, {error:.1e} from plain ones", found.iterations);
+            assert!(found.converged && error < 1e-7);
+        }
+        // Against the same method on the CPU.
+        for (size, settings) in [
+            ([45, 33, 41], with(CycleSettings::default())),
+            ([20, 33, 16], with(CycleSettings { degree: [1, 1], ..cycle.clone() })),
+            ([90, 80, 96], with(CycleSettings::default())),
+        ] {
+            let bricks = floors(size);
+            let view = bricks.view();
+            let class: Vec<u8> = (0..view.n_elements()).map(|e| u8::from(random(e as u64) < 0.5)).collect();
+            let (fixed, forces) = load(&bricks, size[2], 1e-3);
+            let problem = StaticProblem {
+                bricks: view,
+                moduli: Moduli::Classes { class: &class, young: &[1000.0, 3000.0] },
+                ratios: Ratios::Classes(&poisson.map(Lame::new)),
+                spacing: 0.1,
+                fixed: &fixed,
+                forces: &forces,
+            };
+            let mut device = device_solver(&problem, &settings);
+            let found = device.solve(&fixed, &forces, None, &mut go).expect("solves");
+            let expected = StaticSolver::new(&problem, Grid::Bricks, &settings).solve(&fixed, &forces, None, &mut go);
+            let apart = difference(&found, &expected);
+            eprintln!(
+                "{} dofs, ratios {poisson:?}: {} iterations (CPU {}), {:.1} products ({:.1}), displacements {apart:.1e} apart",
+                3 * view.n_nodes(),
+                found.iterations,
+                expected.iterations,
+                found.products,
+                expected.products
+            );
+            assert!(found.converged && expected.converged && apart < 1e-7);
+            // Rounding is another in each iteration, and here there are many.
+            assert!(found.iterations.abs_diff(expected.iterations) <= 1 + expected.iterations / 10);
+            let again = device.solve(&fixed, &forces, None, &mut go).expect("solves");
+            assert!(again.displacement == found.displacement && again.history == found.history);
+        }
+    }
+}
+
 /// Samples of several shapes: thin floors, a solid box, a long thin bar, one so small that a device has nearly nothing.
 fn shapes() -> Vec<(&'static str, [u32; 3], Bricks)> {
     let solid = |size| bricks_of(size, |_| true);
@@ -161,19 +216,15 @@ fn several_devices_solve_as_one_does() {
         let class: Vec<u8> = (0..view.n_elements()).map(|e| u8::from(random(e as u64) < 0.5)).collect();
         let modulus: Vec<f32> = (0..view.n_elements()).map(|e| 1.0 + random(e as u64) as f32).collect();
         let (fixed, forces) = load(&bricks, size[2], 1e-3);
-        for (moduli, settings) in [
-            (Moduli::Classes { class: &class, young: &[1000.0, 1000.0] }, &usual),
-            (Moduli::Classes { class: &class, young: &[1000.0, 3000.0] }, &other),
-            (Moduli::Each { modulus: &modulus, scale: 900.0 }, &usual),
+        let two_moduli = Moduli::Classes { class: &class, young: &[1000.0, 3000.0] };
+        let (one, lame) = (Ratios::One(0.3), [0.3, -0.3].map(Lame::new));
+        for (moduli, ratios, settings) in [
+            (Moduli::Classes { class: &class, young: &[1000.0, 1000.0] }, one, &usual),
+            (two_moduli, one, &other),
+            (Moduli::Each { modulus: &modulus, scale: 900.0 }, one, &usual),
+            (two_moduli, Ratios::Classes(&lame), &usual),
         ] {
-            let problem = StaticProblem {
-                bricks: view,
-                moduli,
-                ratios: Ratios::One(0.3),
-                spacing: 0.1,
-                fixed: &fixed,
-                forces: &forces,
-            };
+            let problem = StaticProblem { bricks: view, moduli, ratios, spacing: 0.1, fixed: &fixed, forces: &forces };
             let expected = device_solver(&problem, settings).solve(&fixed, &forces, None, &mut go).expect("solves");
             for (n_devices, least) in (2..=n).flat_map(|n| [(n, 0), (n, 2000), (n, usize::MAX)]) {
                 let ordinals: Vec<u32> = (0..n_devices).collect();

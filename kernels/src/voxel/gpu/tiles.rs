@@ -437,10 +437,13 @@ fn tile_planes(nodes: &Bits, elements: &Bits, tile_x: usize, tile_y: usize) -> (
     (first - 1, planes)
 }
 
-/// Classes or moduli as the device has them, in the order of the tiles: kind, classes, moduli.
-pub(super) fn moduli(tiles: &Tiles, bricks: &BricksView, moduli: &Moduli) -> (u32, Vec<u8>, Vec<f32>) {
+/// Classes or moduli as the device has them, in the order of the tiles: kind, classes, moduli. The kernels of elements that may
+/// differ in Poisson's ratio (`ratios`) read classes in any case.
+pub(super) fn moduli(tiles: &Tiles, bricks: &BricksView, moduli: &Moduli, ratios: bool) -> (u32, Vec<u8>, Vec<f32>) {
     match *moduli {
-        Moduli::Classes { class, .. } if class.iter().all(|&c| c == class[0]) => (ONE, Vec::new(), Vec::new()),
+        Moduli::Classes { class, .. } if !ratios && class.iter().all(|&c| c == class[0]) => {
+            (ONE, Vec::new(), Vec::new())
+        }
         Moduli::Classes { class, .. } => (CLASSES, tiles.of_elements(bricks, class), Vec::new()),
         Moduli::Each { modulus, .. } => (EACH_ELEMENT, Vec::new(), tiles.of_elements(bricks, modulus)),
     }

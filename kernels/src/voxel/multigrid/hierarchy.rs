@@ -303,11 +303,11 @@ impl<T: Real> Coarse<T> {
         }
     }
 
-    /// C of [`Cell`](super::cell::Cell) in the first part, row by row.
-    pub fn cell(&self) -> &[T] {
+    /// C of [`Cell`](super::cell::Cell) in all parts, row by row.
+    pub fn cells(&self) -> Vec<T> {
         match &self.levels[0].operator {
-            Operator::First(first) => first.parts[0].cell.c.as_flattened(),
-            _ => &[],
+            Operator::First(first) => first.parts.iter().flat_map(|part| part.cell.c.as_flattened()).copied().collect(),
+            _ => Vec::new(),
         }
     }
 }

@@ -18,6 +18,8 @@ mod split;
 mod transfer;
 
 pub(crate) use blocks::transposed;
+#[cfg(test)]
+pub(crate) use cell::Cell;
 pub(crate) use factor::Factor;
 pub(crate) use first::First;
 pub(crate) use hierarchy::{Coarse, Division, FACTORISED, Host};
