@@ -30,6 +30,8 @@ pub(crate) struct RunFolder {
     path: PathBuf,
     /// None in a process whose rank 0 writes the results.
     lock: Option<Lock>,
+    /// The run has created it.
+    is_new: bool,
 }
 
 impl RunFolder {
@@ -38,6 +40,7 @@ impl RunFolder {
     /// # Errors
     /// It is no folder, or another run fills it.
     pub fn take(path: &Path) -> Result<Self, SolveError> {
+        let is_new = !path.exists();
         create_folder(path)?;
         let lock = Lock::take(path)?;
         remove_left_in(path);
@@ -46,7 +49,7 @@ impl RunFolder {
                 remove_left_in(&entry.path());
             }
         }
-        Ok(Self { path: path.to_owned(), lock: Some(lock) })
+        Ok(Self { path: path.to_owned(), lock: Some(lock), is_new })
     }
 
     /// The folder of a study, which several processes may fill with the folders of its cases.
@@ -56,7 +59,7 @@ impl RunFolder {
     pub fn of_a_study(path: &Path) -> Result<Self, SolveError> {
         create_folder(path)?;
         remove_left_in(path);
-        Ok(Self { path: path.to_owned(), lock: None })
+        Ok(Self { path: path.to_owned(), lock: None, is_new: false })
     }
 
     /// What is written from now on is no result of the run.
@@ -66,7 +69,18 @@ impl RunFolder {
 
     /// The folder that rank 0 fills.
     pub fn of_another_rank(path: &Path) -> Self {
-        Self { path: path.to_owned(), lock: None }
+        Self { path: path.to_owned(), lock: None, is_new: false }
+    }
+}
+
+impl Drop for RunFolder {
+    /// A run that was refused leaves no empty folder.
+    fn drop(&mut self) {
+        drop(self.lock.take());
+        if self.is_new {
+            // Nothing if the folder is not empty.
+            drop(fs::remove_dir(&self.path));
+        }
     }
 }
 
@@ -286,6 +300,22 @@ mod tests {
     }
 
     #[test]
+    fn a_run_without_results_leaves_no_new_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let (new, old) = (place.path().join("new"), place.path().join("old"));
+        fs::create_dir(&old).unwrap();
+        for folder in [&new, &old] {
+            drop(RunFolder::take(folder).unwrap());
+        }
+        assert_eq!(names(place.path()), ["old"]);
+        assert!(names(&old).is_empty());
+        let run = RunFolder::take(&new).unwrap();
+        write(&new, "traces.csv");
+        drop(run);
+        assert_eq!(names(&new), ["traces.csv"]);
+    }
+
+    #[test]
     fn one_run_at_a_time_fills_a_folder() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("out");
@@ -293,7 +323,9 @@ mod tests {
         let message = RunFolder::take(&path).unwrap_err().to_string();
         assert!(message.contains(&format!("process {}", std::process::id())), "{message}");
         // A case of a study has a folder of its own in that of the study.
-        drop(RunFolder::take(&path.join("case")).unwrap());
+        let case = RunFolder::take(&path.join("case")).unwrap();
+        write(&case, "traces.csv");
+        drop(case);
         drop(first);
         drop(RunFolder::take(&path).unwrap());
         assert_eq!(names(&path), ["case"]);
