@@ -39,8 +39,9 @@ const PAGES: u64 = 256 << 20;
 const BOTTOM: usize = 1500;
 /// Thread blocks of the vector steps.
 const BLOCKS: u32 = 1024;
-/// Below this tolerance the rounding of a solution in 48 bits, some 1e-10 of the residual of the largest samples, may count.
-const WHOLE: f64 = 1e-9;
+/// Below this tolerance the rounding of a solution in 48 bits may count: it leaves some 1e-10 of the residual of the largest samples,
+/// and some 1e-9 of that of a nearly incompressible one.
+const WHOLE: f64 = 1e-7;
 /// What is said when a device is too small.
 const ADVICE: &str = "a larger device or several (--device cuda:all), a coarser or smaller sample ([image] downsample, crop), or --device cpu";
 /// Nodes of a level that several devices compute: below, waiting for each other costs more than they save (measured,
