@@ -21,7 +21,7 @@ pub use mesh_picture::{MeshPicture, Scalar};
 pub(crate) use mesh_picture::{bounds_of_elements, plane_of, position};
 pub use movie::movie;
 pub use scale::{Scale, Spread, WAVES};
-pub use snapshot::{Look, at_time, check, lay_ink, snapshot_png};
+pub use snapshot::{Lines, Look, at_time, check, lay_ink, snapshot_png};
 pub use surface::{SurfaceFace, outer_surface};
 pub(crate) use svg::quantity_text;
 pub use svg::{Panel, Series, panels, traces_svg};

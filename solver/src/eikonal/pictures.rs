@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use pogo_formats::eikonal::setup::EikonalSetup;
-use pogo_formats::eikonal::{Drawn, EikonalMeshView, in_metres, second};
+use pogo_formats::eikonal::{Drawn, EikonalMeshView, TreesView, in_metres, metre, second};
 use pogo_formats::write::OutputError;
-use pogo_formats::write::plot::{Look, MeshPicture, Scalar, Spread, at_time, movie, sheet, snapshot_png};
+use pogo_formats::write::plot::{Lines, Look, MeshPicture, Scalar, Spread, at_time, movie, sheet, snapshot_png};
 use pogo_formats::write::report::{MeshSample, Report};
 
 use super::histogram::finite_range;
@@ -36,6 +36,35 @@ pub(super) fn sensitivity(
     let name = format!("gradient-{of}.png");
     snapshot_png(&folder.join(&name), &drawn.view(&scaled), Scalar::Elemental(&values), &look, "")?;
     Ok(vec![name])
+}
+
+/// Draws the times in trees, `trees.png`; gives its name. None where the wave reaches no tree.
+pub(super) fn trees(
+    folder: &Path,
+    (mesh, trees): (&EikonalMeshView, &TreesView),
+    setup: &EikonalSetup,
+    time: &[f64],
+) -> Result<Option<String>, OutputError> {
+    let (metre, second) = (metre(setup), second(setup));
+    let Some(range) = finite_range(time) else { return Ok(None) };
+    let coordinates = in_metres(mesh, setup);
+    let scaled = EikonalMeshView { coordinates: &coordinates, ..mesh.clone() };
+    let look = Look {
+        title: setup.title.clone(),
+        subtitle: "arrival times in the trees, grey where no wave comes".into(),
+        label: "t".into(),
+        unit: "s".into(),
+        range: Some(range.map(|time| second * time)),
+        ..Look::default()
+    };
+    let width = sheet::plot_width(look.width, mesh.plane, true);
+    let around = MeshPicture::new(&Drawn::new(&scaled).view(&scaled), None, None, width);
+    let ends: Vec<f64> = trees.coordinates.iter().map(|x| metre * x).collect();
+    let values: Vec<f64> = time.iter().map(|time| second * time).collect();
+    let lines = Lines { coordinates: &ends, ends: trees.edges, values: &values };
+    let name = "trees.png";
+    look.picture_of_lines(&around, &lines, &look.scale(&Spread::default()), "").write_png(&folder.join(name))?;
+    Ok(Some(name.into()))
 }
 
 /// Arrival times as they are drawn.

@@ -17,6 +17,7 @@ use rstar::RTree;
 use rstar::primitives::GeomWithData;
 
 use super::context::Context;
+use super::pictures;
 use super::starts::earliest;
 use crate::error::SolveError;
 
@@ -154,8 +155,8 @@ pub(super) fn solve_many<T: Real>(
     Ok(())
 }
 
-/// Writes `trees.npz` (times of the nodes of each tree, by name), `junctions.csv` and, with fields, `trees.vtu`; gives their
-/// names.
+/// Writes `trees.npz` (times of the nodes of each tree, by name), `junctions.csv`, with fields `trees.vtu` and with pictures
+/// `trees.png`; gives their names.
 pub(super) fn write(context: &Context<'_>, time: &[f64], found: &TreeTimes) -> Result<Vec<String>, SolveError> {
     let Some(joint) = &context.joint else { return Ok(Vec::new()) };
     let (folder, setup, trees) = (context.call.folder, context.setup, context.trees);
@@ -172,6 +173,9 @@ pub(super) fn write(context: &Context<'_>, time: &[f64], found: &TreeTimes) -> R
     let mut files = vec!["trees.npz".to_owned(), "junctions.csv".to_owned()];
     if context.call.settings.fields && setup.outputs.fields {
         files.push(write_fields(context, found)?);
+    }
+    if context.call.settings.plot {
+        files.extend(pictures::trees(folder, (&context.problem.mesh, trees), setup, &found.time)?);
     }
     Ok(files)
 }

@@ -81,9 +81,63 @@ impl Look {
             drawing = drawing.halved();
         }
         lay_ink(&mut drawing, ink);
-        let mut canvas = sheet::sheet(&drawing, camera, &self.words(what), true);
+        self.framed(&drawing, camera, scale, what)
+    }
+
+    /// A whole picture of lines, over the pale lines of what is around them. `what` ends the second line.
+    pub fn picture_of_lines(&self, around: &MeshPicture, lines: &Lines<'_>, scale: &Scale, what: &str) -> Canvas {
+        let camera = &around.camera;
+        let pale: Vec<u8> = around.ink.iter().map(|dark| dark / 3).collect();
+        let mut drawing = Canvas::new(2 * camera.width, 2 * camera.height, WHITE);
+        lines.draw(&mut drawing, camera, scale);
+        let mut drawing = drawing.halved();
+        lay_ink(&mut drawing, &pale);
+        self.framed(&drawing, camera, scale, what)
+    }
+
+    /// A drawing with its frame and its colour bar.
+    fn framed(&self, drawing: &Canvas, camera: &Camera, scale: &Scale, what: &str) -> Canvas {
+        let mut canvas = sheet::sheet(drawing, camera, &self.words(what), true);
         sheet::bar(&mut canvas, camera, scale, &self.label, &self.unit);
         canvas
+    }
+}
+
+/// Straight lines in space with a value at each end.
+#[derive(Debug, Clone, Copy)]
+pub struct Lines<'a> {
+    /// Ends, (n, 3).
+    pub coordinates: &'a [f64],
+    /// The two ends of each line, (m, 2).
+    pub ends: &'a [u32],
+    /// Value of each end, (n,); what is not finite is unknown.
+    pub values: &'a [f64],
+}
+
+/// Pixels of a picture that a line is wide.
+const LINE: f64 = 3.0;
+/// Pixels of a picture in one colour along a line, at the most.
+const PIECE: f64 = 3.0;
+
+impl Lines<'_> {
+    /// Draws them on a canvas with twice as many pixels as the camera has, those in front last.
+    fn draw(&self, canvas: &mut Canvas, camera: &Camera, scale: &Scale) {
+        let at = |end: u32| {
+            let first = 3 * end as usize;
+            camera.project([0, 1, 2].map(|k| self.coordinates[first + k]))
+        };
+        let mut lines: Vec<_> = self.ends.as_chunks().0.iter().map(|&[a, b]| ([a, b], at(a), at(b))).collect();
+        lines.sort_by(|p, q| (p.1[2] + p.2[2]).total_cmp(&(q.1[2] + q.2[2])));
+        for (ends, from, to) in lines {
+            let [a, b] = ends.map(|end| self.values[end as usize]);
+            let pieces = ((to[0] - from[0]).hypot(to[1] - from[1]) / PIECE).ceil().clamp(1.0, 1e4);
+            let place = |share: f64| [0, 1].map(|k| 2.0 * (from[k] + share * (to[k] - from[k])));
+            for piece in 0..pieces as usize {
+                let share = |ends: f64| (piece as f64 + ends) / pieces;
+                let value = if a.is_finite() && b.is_finite() { a + share(0.5) * (b - a) } else { f64::INFINITY };
+                canvas.line(place(share(0.0)), place(share(1.0)), 2.0 * LINE, scale.colour(value));
+            }
+        }
     }
 }
 
