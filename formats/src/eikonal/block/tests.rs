@@ -10,7 +10,7 @@ use crate::eikonal::setup::{Directions, Start, StartRegion, TreeSettings, Veloci
 use crate::eikonal::sub_domains;
 use crate::explicit::Explicit;
 use crate::mesh::NamedSet;
-use crate::physics::{BlockFile, write_block};
+use crate::physics::{BlockFile, Physics, write_block};
 
 type File = BlockFile<Eikonal>;
 type Contents = (EikonalMesh, SubDomains, EikonalSetup, Trees);

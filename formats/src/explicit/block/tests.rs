@@ -15,7 +15,7 @@ use crate::block::*;
 use crate::dynamics::*;
 use crate::explicit::*;
 use crate::mesh::*;
-use crate::physics::{BlockFile, write_block};
+use crate::physics::{BlockFile, Physics, write_block};
 
 type File = BlockFile<Explicit>;
 type Contents = (Mesh, Blocks, Setup, DeviceTables);

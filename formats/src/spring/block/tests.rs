@@ -8,7 +8,7 @@ use super::*;
 use crate::block::{BlockError, Provenance, damage};
 use crate::dynamics::{Boundary, BoundaryKind, HistoryRequest, NodalQuantity, OutputInterval};
 use crate::mesh::NamedSet;
-use crate::physics::{BlockFile, write_block};
+use crate::physics::{BlockFile, Physics, write_block};
 use crate::spring::build::{Lattice, lattice, lists};
 use crate::spring::{
     Cut, CutFrame, CutShape, NO_NEIGHBOUR, SpringAddition, SpringErasure, SpringGroup, SpringMaterial,

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::block::{BlockError, Provenance, Source, damage};
 use crate::explicit::Explicit;
-use crate::physics::{BlockFile, write_block};
+use crate::physics::{BlockFile, Physics, write_block};
 use crate::voxel::setup::{LoadCase, NodalTable, NodeRegion, PrescribedField, VoxelMaterial};
 use crate::voxel::{Bricks, BricksView, HashLevel, NO_BRICK, OffsetLevel, morton_code, morton_position, sub_domains};
 
