@@ -125,51 +125,19 @@ fn mesh(dimension: u32, coordinates: Vec<f64>, kind: ElementKind, connectivity: 
 pub fn steel(time: f64) -> Setup {
     Setup {
         title: "test".into(),
-        materials: vec![Material {
-            name: "steel".into(),
-            density: DENSITY,
-            elasticity: Elasticity::Isotropic { young: YOUNG, poisson: POISSON },
-            damping_alpha: 0.0,
-            damping_beta: 0.0,
-        }],
-        sections: vec![Section {
-            name: "all".into(),
-            material: 0,
-            material_from_global: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
-            thickness: 1.0,
-            hourglass_factor: 1.0,
-            mass_factor: 1.0,
-        }],
-        amplitudes: Vec::new(),
-        loads: Vec::new(),
-        boundaries: Vec::new(),
-        initial_velocities: Vec::new(),
-        shots: Vec::new(),
-        copied: Default::default(),
-        linear: Default::default(),
-        interface: Default::default(),
-        impedances: Vec::new(),
-        absorbing_layers: Vec::new(),
-        element_histories: Vec::new(),
-        histories: Vec::new(),
-        fields: Vec::new(),
+        materials: vec![Material::new("steel", DENSITY, Elasticity::Isotropic { young: YOUNG, poisson: POISSON })],
+        sections: vec![Section::new("all", 0)],
         explicit: ExplicitSettings {
             time,
             increment: Increment::Automatic { factor: 0.9 },
-            lumping: Lumping::RowSum,
-            start: Start::SecondOrder,
+            ..ExplicitSettings::default()
         },
+        ..Setup::default()
     }
 }
 
 pub fn burst(frequency: f64) -> Amplitude {
-    Amplitude {
-        name: "burst".into(),
-        shape: AmplitudeShape::ToneBurst { window: Window::Hann, frequency, cycles: 3.0 },
-        scale: 1.0,
-        delay: 0.0,
-        absolute: false,
-    }
+    Amplitude::new("burst", AmplitudeShape::ToneBurst { window: Window::Hann, frequency, cycles: 3.0 })
 }
 
 pub fn point_force(node: u32, direction: [f64; 3], magnitude: f64, amplitude: Option<u32>) -> Load {
