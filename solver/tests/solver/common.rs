@@ -44,7 +44,7 @@ pub fn grid_2d(kind: ElementKind, [nx, ny]: [usize; 2], [lx, ly]: [f64; 2]) -> M
             }
         }
     }
-    mesh(2, coordinates, kind, connectivity)
+    mesh(coordinates, kind, connectivity)
 }
 
 /// Cells of a box; node (i, j, k) has index (k (ny + 1) + j) (nx + 1) + i. Hexahedra, or six tetrahedra a cell.
@@ -96,29 +96,14 @@ pub fn grid_3d(kind: ElementKind, [nx, ny, nz]: [usize; 3], [lx, ly, lz]: [f64; 
             }
         }
     }
-    mesh(3, coordinates, kind, connectivity)
+    mesh(coordinates, kind, connectivity)
 }
 
 /// Labels are index + 1 for nodes and index + 1001 for elements.
-fn mesh(dimension: u32, coordinates: Vec<f64>, kind: ElementKind, connectivity: Vec<u32>) -> Mesh {
-    let n_nodes = coordinates.len() / dimension as usize;
-    let n_elements = connectivity.len() / kind.n_nodes();
-    Mesh {
-        dimension,
-        coordinates,
-        node_labels: (1..=n_nodes as u32).collect(),
-        node_instance: vec![0; n_nodes],
-        instances: vec![String::new()],
-        groups: vec![ElementGroup {
-            kind,
-            labels: (1001..1001 + n_elements as u32).collect(),
-            instance: vec![0; n_elements],
-            section: vec![0; n_elements],
-            connectivity,
-        }],
-        node_sets: Vec::new(),
-        element_sets: Vec::new(),
-    }
+fn mesh(coordinates: Vec<f64>, kind: ElementKind, connectivity: Vec<u32>) -> Mesh {
+    let mut mesh = Mesh::of_kind(kind, coordinates, connectivity);
+    mesh.groups[0].labels.iter_mut().for_each(|label| *label += 1000);
+    mesh
 }
 
 /// Steel, nothing else: no load, no support, no output. `time` in s, automatic increment.
