@@ -63,6 +63,11 @@ fn number(value: &serde_json::Value, key: &str) -> f64 {
     value[key].as_f64().unwrap_or_else(|| panic!("no number {key} in {value:#}"))
 }
 
+/// The head of a job for particles of one material, `a`, given lines of `[solver]`.
+fn head(solver: &str, mass: f64, stiffness: f64) -> String {
+    format!("[solver]\n{solver}\n[[material]]\nname = \"a\"\nmass = {mass:?}\nstiffness = {stiffness:?}\n")
+}
+
 /// ω̂ of Verlet's scheme for a mode of frequency ω.
 fn verlet(omega: f64, dt: f64) -> f64 {
     2.0 / dt * (0.5 * omega * dt).asin()
@@ -71,15 +76,10 @@ fn verlet(omega: f64, dt: f64) -> f64 {
 #[test]
 fn two_masses_swing_as_verlet_says() {
     let (mass, k, v, dt) = (0.5, 8.0, 1e-3, 0.05);
-    let job = format!(
-        "[solver]
-time = 10.0
-increment = {dt}
-[[material]]
-name = \"a\"
-mass = {mass}
-stiffness = {k}
-[[initial_velocity]]
+    let solver = format!("time = 10.0\nincrement = {dt}");
+    let job = head(&solver, mass, k)
+        + &format!(
+            "[[initial_velocity]]
 box = [[0, 0, 0], [0, 0, 0]]
 velocity = [-{v}, 0, 0]
 [[initial_velocity]]
@@ -90,7 +90,7 @@ name = \"B\"
 at = [1, 0, 0]
 variables = [\"U\", \"V\"]
 "
-    );
+        );
     let model = Model::new([2, 1, 1], |_| 1, &job);
     let summary = model.solve("out", &["--energy-samples", "200"]);
     assert_eq!(
@@ -121,10 +121,9 @@ fn the_first_step_from_rest_is_half_of_the_acceleration() {
         ("alpha = 5.0\n", 0.5 * dt * dt * g),
         ("lambda = 0.25\n", 0.5 * (1.0 + lambda) * dt * dt * g),
     ] {
-        let job = format!(
-            "[solver]\ntime = 0.1\nincrement = {dt}\n{damping}[[material]]\nname = \"a\"\nmass = 0.5\nstiffness = 8.0\n\
-             [[gravity]]\nvector = [0, 0, -{g}]\n[[monitor]]\nname = \"B\"\nat = [1, 0, 0]\n"
-        );
+        let solver = format!("time = 0.1\nincrement = {dt}\n{damping}");
+        let rest = format!("[[gravity]]\nvector = [0, 0, -{g}]\n[[monitor]]\nname = \"B\"\nat = [1, 0, 0]\n");
+        let job = head(&solver, 0.5, 8.0) + &rest;
         let model = Model::new([2, 1, 1], |_| 1, &job);
         model.solve("out", &["--precision", "f64"]);
         let traces = model.table("out", "traces.csv");
@@ -139,10 +138,8 @@ fn a_mode_of_a_chain_keeps_its_shape() {
     // Five masses between two fixed ones, in mode p.
     let (n, p, k, mass, dt) = (5_usize, 2.0, 3.0_f64, 0.25, 0.02);
     let shape = |i: usize| (std::f64::consts::PI * p * i as f64 / (n as f64 + 1.0)).sin();
-    let mut job = format!(
-        "[solver]\ntime = 6.0\nincrement = {dt}\n[[material]]\nname = \"a\"\nmass = {mass}\nstiffness = {k}\n\
-         [[boundary]]\nside = [\"xmin\", \"xmax\"]\n[[monitor]]\nname = \"M\"\nline = [[0, 0, 0], [6, 0, 0]]\n"
-    );
+    let mut job = head(&format!("time = 6.0\nincrement = {dt}"), mass, k);
+    job += "[[boundary]]\nside = [\"xmin\", \"xmax\"]\n[[monitor]]\nname = \"M\"\nline = [[0, 0, 0], [6, 0, 0]]\n";
     for i in 1..=n {
         let v = 1e-3 * shape(i);
         job += &format!("[[initial_velocity]]\nbox = [[{i}, 0, 0], [{i}, 0, 0]]\nvelocity = [{v:e}, 0, 0]\n");
@@ -315,15 +312,8 @@ const DRIVEN: DrivenPair = DrivenPair { k: 8.0, mass: 0.5, dt: 0.01 };
 /// Two masses of which one moves as the lines of its `[[boundary]]` say, and the frequency with which the other swings.
 fn driven(motion: &str) -> (Model, f64) {
     let DrivenPair { k, mass, dt } = DRIVEN;
-    let job = format!(
-        "[solver]
-time = 3.0
-increment = {dt}
-[[material]]
-name = \"a\"
-mass = {mass}
-stiffness = {k}
-[[boundary]]
+    let rest = format!(
+        "[[boundary]]
 side = \"xmax\"
 components = \"x\"
 {motion}
@@ -333,6 +323,7 @@ line = [[0, 0, 0], [1, 0, 0]]
 variables = [\"U\", \"V\", \"A\"]
 "
     );
+    let job = head(&format!("time = 3.0\nincrement = {dt}"), mass, k) + &rest;
     (Model::new([2, 1, 1], |_| 1, &job), verlet((k / mass).sqrt(), dt))
 }
 
@@ -380,14 +371,7 @@ fn a_driven_support_moves_from_the_first_moment() {
 /// What hangs pulls at its support with its weight: at first that of the particle held there alone, in the end that of both.
 #[test]
 fn a_support_takes_the_weight() {
-    let job = "[solver]
-time = 40.0
-alpha = 2.0
-[[material]]
-name = \"a\"
-mass = 3.0
-stiffness = 5.0
-[[boundary]]
+    let rest = "[[boundary]]
 side = \"zmax\"
 [[gravity]]
 vector = [0, 0, -2.0]
@@ -396,7 +380,7 @@ name = \"TOP\"
 side = \"zmax\"
 variables = [\"RF\"]
 ";
-    let model = Model::new([1, 1, 2], |_| 1, job);
+    let model = Model::new([1, 1, 2], |_| 1, &(head("time = 40.0\nalpha = 2.0", 3.0, 5.0) + rest));
     for precision in ["f64", "f32"] {
         model.solve(precision, &["--precision", precision]);
         let traces = model.table(precision, "traces.csv");
@@ -448,13 +432,7 @@ fn a_run_goes_on_bit_for_bit() {
 
 #[test]
 fn studies_change_stiffness_damping_and_loads() {
-    let job = "[solver]
-time = 2.0
-[[material]]
-name = \"a\"
-mass = 1.0
-stiffness = 4.0
-[[boundary]]
+    let rest = "[[boundary]]
 side = \"xmin\"
 [[source]]
 name = \"PULL\"
@@ -465,7 +443,7 @@ force = 0.01
 name = \"END\"
 at = [3, 0, 0]
 ";
-    let model = Model::new([4, 2, 2], |_| 1, job);
+    let model = Model::new([4, 2, 2], |_| 1, &(head("time = 2.0", 1.0, 4.0) + rest));
     let study = "[sweep]\n\"spring.a.axis.stiffness\" = [4.0, 8.0]\n\"source.PULL.magnitude\" = [0.01, 0.02]\n\
                  [[case]]\nname = \"damped\"\nset = { \"solver.alpha\" = 5.0, \"spring.a.face.damping\" = 0.5 }\n";
     std::fs::write(model.path("study.toml"), study).unwrap();
@@ -496,7 +474,7 @@ at = [3, 0, 0]
 
 #[test]
 fn what_cannot_be_is_said() {
-    let job = "[solver]\ntime = 1.0\n[[material]]\nname = \"a\"\nmass = 1.0\nstiffness = 4.0\n";
+    let job = head("time = 1.0", 1.0, 4.0);
     let held = format!("{job}[[gravity]]\nvector = [0, 0, -1.0]\n[[boundary]]\nside = \"zmin\"\n");
     let model = Model::new([3, 3, 3], |_| 1, &held);
     let solve = |arguments: &[&str]| {

@@ -5,15 +5,9 @@
 #   examples/eikonal/run.sh            23,000 tetrahedra
 #   examples/eikonal/run.sh 60 12      780,000
 set -eu
-
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+. "$(dirname "$0")/../example.sh"
 rings=${1:-16}
 layers=${2:-5}
-. "$root/examples/commands.sh"
-out=$root/examples/build/eikonal
-mkdir -p "$out"
-cd "$out"
 
 "$bin/pogo-gen" ventricle --rings "$rings" --layers "$layers" -o ventricle.vtu
 "$bin/pogo-block" ventricle.vtu --job "$here/activation.toml" --domains 74 -o ventricle.blk

@@ -2,13 +2,7 @@
 # Backscatter of a polycrystal: copper in 360 grains of 1 mm, and the same plate of one material with the mean stiffness of random
 # grains (Hill). Everything goes to examples/build/grains.
 set -eu
-
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-. "$root/examples/commands.sh"
-out=$root/examples/build/grains
-mkdir -p "$out"
-cd "$out"
+. "$(dirname "$0")/../example.sh"
 
 awk -f "$here/mesh.awk" > plate.inp
 cp "$here/euler.csv" "$here/polycrystal.toml" .

@@ -1,12 +1,7 @@
 #!/bin/sh
 # Tissue under tension, cut by a scalpel that moves: from voxels to pictures by two commands, and a study of stiffer skin.
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-. "$root/examples/commands.sh"
-build=$root/examples/build/spring
-mkdir -p "$build"
-cd "$build"
+. "$(dirname "$0")/../example.sh"
 
 # Voxels of 1, and of 2 in the two upper layers: a stack without a header, and its description.
 awk 'BEGIN { for (k = 0; k < 8; k++) for (i = 0; i < 24 * 12; i++) printf "%d", k < 6 ? 1 : 2 }' | tr '12' '\001\002' > tissue.raw
@@ -20,4 +15,4 @@ END
 "$bin/pogo-solve" tissue.blk --plot --movie --report -o tissue.out
 "$bin/pogo-solve" tissue.blk --study "$here/sweep.toml" --no-fields -o study.out
 
-echo "results in $build/tissue.out: report.html (a browser), fields.pvd (ParaView), snapshot-*.png, movie.png, traces.csv, broken.csv, energy.csv, summary.json"
+echo "results in $out/tissue.out: report.html (a browser), fields.pvd (ParaView), snapshot-*.png, movie.png, traces.csv, broken.csv, energy.csv, summary.json"

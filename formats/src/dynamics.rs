@@ -32,6 +32,13 @@ pub struct Amplitude {
     pub absolute: bool,
 }
 
+impl Amplitude {
+    /// As read: neither scaled nor delayed, and a factor on magnitudes.
+    pub fn new(name: impl Into<String>, shape: AmplitudeShape) -> Self {
+        Self { name: name.into(), shape, scale: 1.0, delay: 0.0, absolute: false }
+    }
+}
+
 /// Functions of time.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
 pub enum AmplitudeShape {
@@ -264,4 +271,11 @@ pub enum Increment {
     Fixed(f64),
     /// The largest stable increment of the elements times this factor.
     Automatic { factor: f64 },
+}
+
+impl Default for Increment {
+    /// The largest stable increment.
+    fn default() -> Self {
+        Self::Automatic { factor: 1.0 }
+    }
 }

@@ -61,6 +61,27 @@ pub struct Section {
     pub mass_factor: f64,
 }
 
+impl Material {
+    /// A material without damping.
+    pub fn new(name: impl Into<String>, density: f64, elasticity: Elasticity) -> Self {
+        Self { name: name.into(), density, elasticity, damping_alpha: 0.0, damping_beta: 0.0 }
+    }
+}
+
+impl Section {
+    /// A section of a material whose axes are the global ones, of thickness 1 and without factors.
+    pub fn new(name: impl Into<String>, material: u32) -> Self {
+        Self {
+            name: name.into(),
+            material,
+            material_from_global: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+            thickness: 1.0,
+            hourglass_factor: 1.0,
+            mass_factor: 1.0,
+        }
+    }
+}
+
 /// Row and column of each constant of a symmetric 6 × 6 matrix in Abaqus's order: the upper triangle by columns.
 fn upper_triangle() -> impl Iterator<Item = (usize, usize)> {
     (0..6).flat_map(|column| (0..=column).map(move |row| (row, column)))
@@ -218,7 +239,7 @@ mod tests {
     use super::*;
 
     fn material(elasticity: Elasticity) -> Material {
-        Material { name: "m".into(), density: 7800.0, elasticity, damping_alpha: 0.0, damping_beta: 0.0 }
+        Material::new("m", 7800.0, elasticity)
     }
 
     fn close(found: [f64; 3], expected: [f64; 3]) {

@@ -123,12 +123,13 @@ trait Solve: Physics<Sections: Sync> {
     ///
     /// # Errors
     /// Input that cannot be used, a file that cannot be written, a device that is lost.
-    fn run(
-        file: &BlockFile<Self>,
-        setup: &Self::Setup,
-        call: &Call<'_>,
-        observer: &mut dyn Observer,
-    ) -> Result<RunSummary, SolveError>;
+    fn run(model: Model<'_, Self>, call: &Call<'_>, observer: &mut dyn Observer) -> Result<RunSummary, SolveError>;
+}
+
+/// A block file, and its setup with what the command line says.
+struct Model<'a, P: Physics> {
+    file: &'a BlockFile<P>,
+    setup: &'a P::Setup,
 }
 
 /// Carries out one call of the solver.
@@ -232,7 +233,7 @@ fn run_one<P: Solve>(
     if call.need.bytes() > NOTED {
         observer.note(&format!("needs {} of memory", call.need));
     }
-    let summary = call.team.agree_at_end(in_pool(call, || P::run(file, setup, call, &mut *observer)))?;
+    let summary = call.team.agree_at_end(in_pool(call, || P::run(Model { file, setup }, call, &mut *observer)))?;
     summary.warnings.iter().for_each(|warning| observer.note(&format!("warning: {warning}")));
     Ok(summary)
 }

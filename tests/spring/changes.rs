@@ -2,26 +2,10 @@
 
 use super::*;
 
-/// One material, and stitches that may be added.
-const SUTURE: &str = "[[material]]
-name = \"a\"
-mass = 1.0
-stiffness = 1.0
-[[springs]]
-name = \"suture\"
-stiffness = 2.0
-";
-
 #[test]
 fn a_cut_splits_a_body() {
     let [nx, ny, nz] = [8, 4, 5];
-    let job = "[solver]
-time = 4.0
-[[material]]
-name = \"a\"
-mass = 1.0
-stiffness = 1.0
-[[initial_velocity]]
+    let rest = "[[initial_velocity]]
 box = [[0, 0, 0], [3, 9, 9]]
 velocity = [-0.1, 0, 0]
 [[initial_velocity]]
@@ -34,7 +18,7 @@ normal = [1, 0, 0]
 name = \"ENDS\"
 line = [[0, 0, 0], [7, 0, 0]]
 ";
-    let model = Model::new([nx, ny, nz], |_| 1, job);
+    let model = Model::new([nx, ny, nz], |_| 1, &(head("time = 4.0", 1.0, 1.0) + rest));
     let summary = model.solve("out", &["--plot"]);
     let crossing = ny * nz + 2 * (ny - 1) * nz + 2 * ny * (nz - 1);
     assert_eq!(number(&summary, "cut"), crossing as f64);
@@ -51,15 +35,8 @@ line = [[0, 0, 0], [7, 0, 0]]
 
 #[test]
 fn a_spring_breaks_where_its_strain_passes_the_limit() {
-    let job = "[solver]
-time = 8.0
-increment = 1e-3
-alpha = 50.0
-[[material]]
-name = \"a\"
-mass = 1e-4
-stiffness = 10.0
-max_strain = 0.2
+    let solver = "time = 8.0\nincrement = 1e-3\nalpha = 50.0";
+    let rest = "max_strain = 0.2
 [[boundary]]
 side = \"xmin\"
 [[boundary]]
@@ -68,7 +45,7 @@ components = \"x\"
 value = 0.05
 type = \"velocity\"
 ";
-    let model = Model::new([2, 1, 1], |_| 1, job);
+    let model = Model::new([2, 1, 1], |_| 1, &(head(solver, 1e-4, 10.0) + rest));
     let summary = model.solve("out", &[]);
     assert_eq!((number(&summary, "broken"), number(&summary, "springs_left")), (1.0, 0.0));
     let rows = String::from_utf8(model.bytes("out", "broken.csv")).unwrap();
@@ -79,23 +56,29 @@ type = \"velocity\"
     assert!((time - 4.0).abs() < 3e-3, "{time}");
 }
 
-#[test]
-fn springs_that_are_added_join_bodies() {
-    let job = &format!(
-        "[solver]
-time = 20.0
-alpha = 0.3
-{SUTURE}[[initial_velocity]]
-box = [[3, 0, 0], [4, 0, 0]]
-velocity = [0.2, 0, 0]
+/// Two pairs of particles of one material that a stitch joins at `time`.
+fn sewn(solver: &str, time: f64, rest: &str) -> Model {
+    let stitch = format!(
+        "[[springs]]
+name = \"suture\"
+stiffness = 2.0
 [[add]]
 name = \"SEW\"
-time = 2.0
+time = {time:?}
 group = \"suture\"
 at = [[[1, 0, 0], [3, 0, 0]]]
 "
     );
-    let model = Model::new([5, 1, 1], |[x, _, _]| u8::from(x != 2), job);
+    Model::new([5, 1, 1], |[x, _, _]| u8::from(x != 2), &(head(solver, 1.0, 1.0) + &stitch + rest))
+}
+
+#[test]
+fn springs_that_are_added_join_bodies() {
+    let model = sewn(
+        "time = 20.0\nalpha = 0.3",
+        2.0,
+        "[[initial_velocity]]\nbox = [[3, 0, 0], [4, 0, 0]]\nvelocity = [0.2, 0, 0]\n",
+    );
     let summary = model.solve("out", &[]);
     assert_eq!((number(&summary, "added"), number(&summary, "springs_left")), (1.0, 3.0));
     assert_eq!(summary["addressing"], "explicit");
@@ -112,17 +95,7 @@ at = [[[1, 0, 0], [3, 0, 0]]]
 
 #[test]
 fn added_springs_are_erased_with_their_sets_and_idle_changes_are_said() {
-    let job = &format!(
-        "
-[solver]
-time = 4.0
-increment = 0.1
-{SUTURE}[[add]]
-name = \"SEW\"
-time = 1.0
-group = \"suture\"
-at = [[[1, 0, 0], [3, 0, 0]]]
-[[add]]
+    let rest = "[[add]]
 name = \"AGAIN\"
 time = 2.0
 group = \"suture\"
@@ -141,9 +114,8 @@ name = \"LATE\"
 time = 4.0
 point = [0.5, 0, 0]
 normal = [1, 0, 0]
-"
-    );
-    let model = Model::new([5, 1, 1], |[x, _, _]| u8::from(x != 2), job);
+";
+    let model = sewn("time = 4.0\nincrement = 0.1", 1.0, rest);
     let summary = model.solve("out", &[]);
     assert_eq!(
         ["added", "erased", "cut", "springs_left"].map(|name| number(&summary, name)),

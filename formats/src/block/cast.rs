@@ -17,33 +17,17 @@ pub(crate) unsafe trait SameBytes {
     type Native;
 }
 
-// SAFETY: rend's aligned little-endian numbers are `repr(C)` structs with the native type as their only field, at its alignment.
-// `native` asserts size and alignment when it is compiled, and the machine is little-endian (above). All bit patterns are
-// valid for integers and floats.
-unsafe impl SameBytes for ArchivedF64 {
-    type Native = f64;
+macro_rules! same_bytes {
+    ($($archived:ty: $native:ty),*) => {$(
+        // SAFETY: rend's aligned little-endian numbers are `repr(C)` structs with the native type as their only field, at its
+        // alignment. `native` asserts size and alignment when it is compiled, and the machine is little-endian (above). All bit
+        // patterns are valid for integers and floats. A byte is the same type.
+        unsafe impl SameBytes for $archived {
+            type Native = $native;
+        }
+    )*};
 }
-// SAFETY: as above.
-unsafe impl SameBytes for ArchivedF32 {
-    type Native = f32;
-}
-// SAFETY: as above.
-unsafe impl SameBytes for ArchivedU64 {
-    type Native = u64;
-}
-// SAFETY: as above.
-unsafe impl SameBytes for ArchivedU32 {
-    type Native = u32;
-}
-// SAFETY: as above.
-unsafe impl SameBytes for ArchivedU16 {
-    type Native = u16;
-}
-
-// SAFETY: the same type.
-unsafe impl SameBytes for u8 {
-    type Native = u8;
-}
+same_bytes!(ArchivedF64: f64, ArchivedF32: f32, ArchivedU64: u64, ArchivedU32: u32, ArchivedU16: u16, u8: u8);
 
 /// The numbers of an archived vector, in place.
 pub(crate) fn native<T: SameBytes>(archived: &ArchivedVec<T>) -> &[T::Native] {

@@ -72,7 +72,7 @@ impl SectionInfo {
     }
 }
 
-const fn header_length(n_sections: usize) -> usize {
+pub(super) const fn header_length(n_sections: usize) -> usize {
     FIXED + ENTRY * n_sections + 8
 }
 

@@ -4,7 +4,11 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::{BlockError, Container, container};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::{BlockError, Container, Sections, container};
+use crate::physics::{BlockFile, Physics};
 
 /// Cuts a file at every byte, and appends one: `open` must name what happened.
 pub(crate) fn cut_at_every_byte<F>(path: &Path, open: impl Fn(&Path) -> Result<F, BlockError>) {
@@ -50,6 +54,31 @@ pub(crate) fn flip_every_bit<F>(
         damaged.write_at(&bytes[at..=at], at as u64).unwrap();
     }
     assert!(opened > 1000 && refused > 1000, "{opened} opened, {refused} refused");
+}
+
+/// Bytes with their places in a file.
+pub(crate) fn bytes() -> impl Strategy<Value = Vec<(Index, u8)>> {
+    prop::collection::vec((any::<Index>(), any::<u8>()), 1..8)
+}
+
+/// Puts bytes into a file, behind its header, so that the structure itself is what is damaged: it is refused, or all of it can
+/// be read.
+pub(crate) fn overwrite<P: Physics>(
+    path: &Path,
+    damage: Vec<(Index, u8)>,
+    everything: impl Fn(&BlockFile<P>) -> String,
+) {
+    let mut bytes = fs::read(path).unwrap();
+    let header = container::header_length(2 + P::Sections::NAMES.len());
+    for (index, value) in damage {
+        let at = header + index.index(bytes.len() - header);
+        bytes[at] = value;
+    }
+    fs::write(path, &bytes).unwrap();
+    if let Ok(file) = BlockFile::open(path) {
+        assert!(everything(&file).len() > 100);
+        let _ = file.verify();
+    }
 }
 
 /// Puts each section of one file in the place of that of the same name in the other, with its checksum, and makes the offsets,

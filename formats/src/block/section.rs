@@ -83,9 +83,33 @@ pub trait Sections: Debug + Send + Sync + Sized {
     fn write(contents: &Self::Contents<'_>, writer: &mut ContainerWriter) -> io::Result<()>;
 }
 
-/// Declares the sections of a physics: what is written, what is read in place, and one accessor of the open file each.
+/// Declares a kind of physics, by its name and its setup, with the sections of its block file: what is written, what is read
+/// in place, and one accessor of the open file each. The module `check` beside the declaration has the checks.
 macro_rules! sections {
-    ($physics:ident: $contents:ident, $view:ident, $sections:ident { $($(#[$doc:meta])* $name:ident: $type:ty,)* }) => {
+    (
+        $(#[$about:meta])*
+        $physics:ident($known_as:literal, $setup:ty): $contents:ident, $view:ident, $sections:ident {
+            $($(#[$doc:meta])* $name:ident: $type:ty,)*
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Debug)]
+        pub struct $physics;
+
+        impl $crate::physics::Physics for $physics {
+            const NAME: &'static str = $known_as;
+            type Setup = $setup;
+            type Sections = $sections;
+
+            fn check(tables: &$view, setup: &$setup) -> $crate::block::check::Check {
+                check::all(tables, setup)
+            }
+
+            fn agreement(tables: &$view) -> $crate::block::check::Check {
+                check::agreement(tables)
+            }
+        }
+
         /// Tables to be written into a block file.
         #[derive(Debug, Clone, Copy)]
         pub struct $contents<'a> { $($(#[$doc])* pub $name: &'a $type,)* }

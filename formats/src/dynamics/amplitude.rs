@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     fn amplitude(shape: AmplitudeShape) -> Amplitude {
-        Amplitude { name: "A".into(), shape, scale: 1.0, delay: 0.0, absolute: false }
+        Amplitude::new("A", shape)
     }
 
     #[test]

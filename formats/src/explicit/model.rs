@@ -105,9 +105,10 @@ pub struct ImpedanceBoundary {
 }
 
 /// How element masses go to nodes.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Lumping {
     /// Row sums of the consistent mass, ∫ ρ N dV.
+    #[default]
     RowSum,
     /// Hinton, Rock and Zienkiewicz: the consistent diagonal, scaled to the element's mass.
     Hrz,
@@ -116,7 +117,7 @@ pub enum Lumping {
 }
 
 /// Settings of the explicit solver.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
 pub struct ExplicitSettings {
     /// Length of the run, s.
     pub time: f64,
@@ -127,7 +128,7 @@ pub struct ExplicitSettings {
 }
 
 /// Everything but the mesh: what a parametric study may change without a new block file.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
 pub struct Setup {
     /// First line under `*HEADING`, or empty.
     pub title: String,

@@ -591,32 +591,18 @@ fn lookup3(bytes: &[u8]) -> u32 {
         for (word, four) in state.iter_mut().zip(padded.as_chunks::<4>().0) {
             *word = word.wrapping_add(u32::from_le_bytes(*four));
         }
-        let [mut a, mut b, mut c] = state;
-        if blocks.peek().is_some() {
-            a = a.wrapping_sub(c) ^ c.rotate_left(4);
-            c = c.wrapping_add(b);
-            b = b.wrapping_sub(a) ^ a.rotate_left(6);
-            a = a.wrapping_add(c);
-            c = c.wrapping_sub(b) ^ b.rotate_left(8);
-            b = b.wrapping_add(a);
-            a = a.wrapping_sub(c) ^ c.rotate_left(16);
-            c = c.wrapping_add(b);
-            b = b.wrapping_sub(a) ^ a.rotate_left(19);
-            a = a.wrapping_add(c);
-            c = c.wrapping_sub(b) ^ b.rotate_left(4);
-            b = b.wrapping_add(a);
-        } else {
-            c = (c ^ b).wrapping_sub(b.rotate_left(14));
-            a = (a ^ c).wrapping_sub(c.rotate_left(11));
-            b = (b ^ a).wrapping_sub(a.rotate_left(25));
-            c = (c ^ b).wrapping_sub(b.rotate_left(16));
-            a = (a ^ c).wrapping_sub(c.rotate_left(4));
-            b = (b ^ a).wrapping_sub(a.rotate_left(14));
-            c = (c ^ b).wrapping_sub(b.rotate_left(24));
+        let is_last = blocks.peek().is_none();
+        let turns: &[u32] = if is_last { &[14, 11, 25, 16, 4, 14, 24] } else { &[4, 6, 8, 16, 19, 4] };
+        // The numbers move on by one place with every turn; the last to change is the second.
+        for &turn in turns {
+            let [a, b, c] = state;
+            state = match is_last {
+                false => [b, c.wrapping_add(b), a.wrapping_sub(c) ^ c.rotate_left(turn)],
+                true => [b, (c ^ b).wrapping_sub(b.rotate_left(turn)), a],
+            };
         }
-        state = [a, b, c];
     }
-    state[2]
+    state[1]
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Structures and constants that the host and the kernels share.
 //!
-//! `layouts!` declares them once, in Rust. A header for the kernels is written from the declaration and committed; in it stand
-//! the sizes and offsets that Rust gives the fields, which every compiler of the kernels checks. Tests check without a device
-//! that the committed header is that of the declaration, and that a C++ compiler finds the same sizes and offsets.
+//! `layouts!` declares them once, in Rust. A header for the kernels is made from the declaration where they are compiled; in it
+//! stand the sizes and offsets that Rust gives the fields, which every compiler of the kernels checks. Tests check without a
+//! device that the stored kernels were made with the header of the declaration, and that a C++ compiler finds the same sizes and
+//! offsets.
 //!
-//! `cargo xtask kernels` writes the headers again. Numbers that are compiled in both precisions are `T`: a template parameter
+//! `cargo xtask kernels` writes the headers into the target folder. Numbers that are compiled in both precisions are `T`: a template parameter
 //! in a header with `numbers template`, the type `real` in one with `numbers real`.
 
 pub(crate) use super::values::{In, Out, Pointer};
@@ -45,7 +46,7 @@ macro_rules! layouts {
         )*
 
         #[cfg(test)]
-        mod header {
+        pub(crate) mod header {
             use super::*;
             #[allow(unused_imports)]
             use $crate::device::layout::test::{CType, Declaration, Field, Header, Structure};
@@ -82,7 +83,7 @@ macro_rules! layouts {
                 }
             )*
 
-            fn header() -> Header {
+            pub(crate) fn header() -> Header {
                 Header {
                     path: $header,
                     source: file!(),
@@ -99,11 +100,6 @@ macro_rules! layouts {
                         <$name $(<$crate::device::layout::number!($T f64)>)? as Structure>::declare(),
                     ]),*],
                 }
-            }
-
-            #[test]
-            fn header_is_current() {
-                header().check_text();
             }
 
             #[test]
@@ -140,6 +136,9 @@ pub(crate) mod test {
     pub struct Number<N>(N);
     // SAFETY: a number.
     unsafe impl<N: Plain> Plain for Number<N> {}
+
+    /// The variable with a folder that all headers are to be written to.
+    const WRITE: &str = "POGO_WRITE_HEADERS";
 
     /// Where the name of the header's numbers goes.
     const NUMBER: &str = "@";
@@ -321,30 +320,51 @@ pub(crate) mod test {
             }
         }
 
-        /// Checks that the committed header is that of the declaration; with `POGO_WRITE_HEADERS` it is written instead.
-        pub fn check_text(&self) {
-            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(self.path);
-            let text = self.text();
-            if std::env::var_os("POGO_WRITE_HEADERS").is_some() {
-                std::fs::write(&path, text).expect("the header can be written");
-                return;
-            }
-            let stored = std::fs::read_to_string(&path).unwrap_or_default();
-            assert!(stored == text, "{} is not that of {}: run `cargo xtask kernels`", self.path, self.source);
+        /// Writes the header into a folder that is laid out as `src`.
+        fn write(&self, folder: &Path) {
+            let path = folder.join(self.path);
+            std::fs::create_dir_all(path.with_file_name("")).expect("the folder of the header can be made");
+            std::fs::write(&path, self.text()).expect("the header can be written");
         }
 
-        /// Checks that a C++ compiler finds the sizes and offsets of Rust.
+        /// A C++ compiler for sources that include the header, which is written into a folder.
+        pub fn compiler(&self, folder: &Path) -> Command {
+            self.write(folder);
+            let mut compiler = Command::new("c++");
+            // What the header includes stands relative to its place among the sources.
+            for root in [folder, &Path::new(env!("CARGO_MANIFEST_DIR")).join("src")] {
+                compiler.arg("-I").arg(root.join(self.path).with_file_name(""));
+            }
+            compiler.arg("-std=c++17");
+            compiler
+        }
+
+        /// Checks that a C++ compiler finds the sizes and offsets of Rust. With [`WRITE`], the header is written there instead.
         pub fn check_in_cpp(&self) {
-            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(self.path);
+            if let Some(folder) = std::env::var_os(WRITE) {
+                return self.write(Path::new(&folder));
+            }
+            let folder = tempfile::tempdir().expect("a folder");
             for (number, flag) in [("float", "-UPOGO_F64"), ("double", "-DPOGO_F64")] {
-                let mut compiler = Command::new("c++");
-                compiler.args(["-std=c++17", "-fsyntax-only", "-Wno-pragma-once-outside-header", flag]);
+                let mut compiler = self.compiler(folder.path());
+                compiler.args(["-fsyntax-only", "-Wno-pragma-once-outside-header", flag]);
                 if !self.is_template() {
                     compiler.arg(format!("-Dreal={number}"));
                 }
-                let output = compiler.args(["-x", "c++"]).arg(&path).output().expect("a C++ compiler, `c++`");
+                compiler.args(["-x", "c++"]).arg(folder.path().join(self.path));
+                let output = compiler.output().expect("a C++ compiler, `c++`");
                 assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             }
         }
+    }
+
+    #[test]
+    fn stored_kernels_are_those_of_the_sources() {
+        let headers = tempfile::tempdir().expect("a folder");
+        let mut tests = Command::new(std::env::current_exe().expect("this program"));
+        let output =
+            tests.arg("header_holds_in_cpp").env(WRITE, headers.path()).output().expect("the tests of headers run");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        xtask::check_sources(headers.path()).unwrap();
     }
 }

@@ -54,6 +54,17 @@ impl SignalTable {
     }
 }
 
+/// Steps that [`Stepper::advance`] has checked.
+#[derive(Debug, Clone, Copy)]
+pub struct Steps<'a> {
+    /// How many.
+    pub n: usize,
+    /// Their signals.
+    pub signals: &'a SignalTable,
+    /// Those that are recorded.
+    pub record: &'a [u64],
+}
+
 /// That step, if it is among the recorded ones.
 pub(crate) fn recorded_in<'a>(record: &[u64], step: &'a [u64; 1]) -> &'a [u64] {
     if record.binary_search(&step[0]).is_ok() { step } else { &[] }
@@ -105,7 +116,19 @@ pub trait Stepper: Send {
         signals: &SignalTable,
         record: &[u64],
         recording: &mut Vec<f64>,
-    ) -> Result<(), DeviceError>;
+    ) -> Result<(), DeviceError> {
+        assert!(signals.values.len() >= (n_steps + 1) * signals.n_signals, "the signal table has too few rows");
+        assert!(record.is_sorted_by(|a, b| a < b), "the recorded steps are not ascending");
+        let steps = self.step()..self.step() + n_steps as u64;
+        assert!(record.iter().all(|step| steps.contains(step)), "a recorded step is not among the steps to advance");
+        self.make(Steps { n: n_steps, signals, record }, recording)
+    }
+
+    /// Makes the steps of [`advance`](Self::advance), which has checked them.
+    ///
+    /// # Errors
+    /// The device is lost.
+    fn make(&mut self, steps: Steps<'_>, recording: &mut Vec<f64>) -> Result<(), DeviceError>;
 
     /// The state at step n, exact (single precision widened), so that a stepper made from it continues bit for bit.
     ///
@@ -155,19 +178,4 @@ pub(crate) fn check_dofs(
         Some(pair) => Err(ModelError::Twice { dof: pair[0] }),
         None => Ok(()),
     }
-}
-
-/// Panics as [`Stepper::advance`] says, where signals are read from a table.
-pub(crate) fn check_advance(step: u64, n_steps: usize, signals: &SignalTable, record: &[u64]) {
-    assert!(signals.values.len() >= (n_steps + 1) * signals.n_signals, "the signal table has too few rows");
-    check_record(step, n_steps, record);
-}
-
-/// Panics as [`Stepper::advance`] says of the recorded steps.
-pub(crate) fn check_record(step: u64, n_steps: usize, record: &[u64]) {
-    assert!(record.is_sorted_by(|a, b| a < b), "the recorded steps are not ascending");
-    assert!(
-        record.iter().all(|&recorded| recorded >= step && recorded < step + n_steps as u64),
-        "a recorded step is not among the steps to advance"
-    );
 }

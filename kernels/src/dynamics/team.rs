@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pogo_formats::domains::SubDomainsView;
 
-use super::{Part, PartStepper, SignalTable, recorded_in, update_halo};
+use super::{Part, PartStepper, SignalTable, Steps, recorded_in, update_halo};
 use crate::device::DeviceError;
 use crate::exchange::Exchange;
 use crate::ranks::{Ranks, Reader, Writer};
@@ -20,8 +20,8 @@ pub(crate) struct Advance {
 
 impl Advance {
     /// Writes steps into an order.
-    pub fn put(order: &mut Writer, n_steps: usize, signals: &SignalTable, record: &[u64]) {
-        order.put(&[n_steps as u64]);
+    pub fn put(order: &mut Writer, Steps { n, signals, record }: Steps<'_>) {
+        order.put(&[n as u64]);
         order.put(&[signals.n_signals as u64]);
         order.put(&signals.values);
         order.put(record);

@@ -4,8 +4,8 @@
 //! read, and solves its elements for their corners among its own nodes. Then all agree on the earliest time that fell. So
 //! every local solve of one process is made by one rank, in the same sweep and from the same times.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use pogo_formats::domains::{SubDomains, SubDomainsView, ranges_of};
@@ -242,7 +242,7 @@ impl<T: Real + 'static> Serves for EikonalPart<T> {
 
 /// Solves with all ranks, as the leader. The results have the bits of [`EikonalSolver`](super::EikonalSolver).
 pub struct TeamSolver<T: Real> {
-    team: Mutex<Team<EikonalPart<T>>>,
+    team: Team<EikonalPart<T>>,
     parts: Vec<Part>,
     n_nodes: usize,
     /// Sub-domains of the block file.
@@ -258,7 +258,7 @@ impl<T: Real> TeamSolver<T> {
         member: EikonalPart<T>,
     ) -> Self {
         Self {
-            team: Mutex::new(Team::new(ranks.clone(), member)),
+            team: Team::new(ranks.clone(), member),
             parts: (0..ranks.n_ranks()).map(|domain| Part::of(domains, domain)).collect(),
             n_nodes: problem.mesh.n_nodes(),
             n_domains: problem.domains.as_ref().map_or(1, SubDomainsView::n_domains),
@@ -277,7 +277,7 @@ impl<T: Real> TeamSolver<T> {
         order.put(&[first]);
         order.put(&nodes);
         order.put(&times);
-        let answers = self.team.lock().unwrap_or_else(PoisonError::into_inner).order(&order.into_bytes())?;
+        let answers = self.team.order(&order.into_bytes())?;
         let mut readers: Vec<Reader<'_>> = answers.iter().map(|answer| Reader::new(answer)).collect();
         let mut time = vec![T::INFINITY; self.n_nodes];
         let mut statistics = Statistics { active_sweeps: vec![0; self.n_domains], ..Statistics::default() };

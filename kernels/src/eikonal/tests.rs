@@ -144,6 +144,37 @@ pub(crate) fn patchwork(n: usize) -> (EikonalMesh, Vec<[f64; 6]>) {
     (mesh, metrics)
 }
 
+/// Where forms of the solver are compared: a cube of many tensors, the same with a wall, and a bent sheet.
+pub(crate) struct Trial {
+    pub name: &'static str,
+    pub mesh: EikonalMesh,
+    pub metrics: Vec<[f64; 6]>,
+    pub starts: [(u32, f64); 2],
+}
+
+impl Trial {
+    /// With so many cells along the edges of the cube and of the sheet. The wall is in the middle, of some half width.
+    pub fn all(cube: usize, sheet: usize, wall: f64) -> [Self; 3] {
+        let of = |name, mesh: EikonalMesh, metrics| {
+            let starts = [(5, 1.0), (mesh.original_node.len() as u32 / 3, 1.3)];
+            Self { name, mesh, metrics, starts }
+        };
+        let ((open, metrics), (walled, mut blocked)) = (patchwork(cube), patchwork(cube));
+        let view = walled.view();
+        for (e, metric) in blocked.iter_mut().enumerate() {
+            if view.nodes(e).iter().all(|&node| (view.point(node as usize)[0] - 0.5).abs() < wall) {
+                *metric = BLOCKED;
+            }
+        }
+        let sheet = surface(sheet, 0.25, |x, y| [x.cos(), x.sin(), y]);
+        [
+            of("cube", open, metrics),
+            of("cube with a wall", walled, blocked),
+            of("sheet", sheet, vec![tensors([3.0, 2.0, 1.0]).1]),
+        ]
+    }
+}
+
 /// The plain form of the method: every node from every element until nothing changes.
 fn until_nothing_changes(mesh: &EikonalMesh, metrics: &[[f64; 6]], starts: &[(u32, f64)]) -> Vec<f64> {
     let view = mesh.view();

@@ -5,13 +5,13 @@
 //! the same bits for any number of ranks. Kinetic and strain energy on devices are the exception: a device sums those of
 //! its own nodes, so the last digits (some 1e-15 of the sum) depend on the number of devices.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use pogo_formats::domains::SubDomainsView;
 
 use super::{ElementStepper, EnergySums, Problem};
 use crate::device::DeviceError;
-use crate::dynamics::{Advance, PartStepper, Parts, RankPart, SignalTable, State, Stepper, order_of_sum};
+use crate::dynamics::{Advance, PartStepper, Parts, RankPart, State, Stepper, Steps, order_of_sum};
 use crate::ranks::{Member, Ranks, Reader, Serves, Team, Writer, serve};
 
 /// A stepper of a part of a mesh that leaves messages to its caller.
@@ -163,7 +163,7 @@ impl<S: ElementPart> ElementMember for HaloMember<S> {
 
 /// Steps a mesh with all ranks, as the leader.
 pub struct TeamStepper {
-    team: Mutex<Team<PartMember>>,
+    team: Team<PartMember>,
     parts: Parts,
     /// Rows of energies of each rank, and the rank and row of each in the order in which they are summed.
     n_energies: Vec<usize>,
@@ -196,7 +196,7 @@ impl TeamStepper {
             .collect();
         let (monitors, nodes): (Vec<_>, Vec<_>) = about.into_iter().map(|[monitors, nodes]| (monitors, nodes)).unzip();
         Self {
-            team: Mutex::new(Team::new(ranks.clone(), member)),
+            team: Team::new(ranks.clone(), member),
             parts: Parts::new(domains, monitors, problem.monitors.len()),
             n_energies: nodes.iter().map(Vec::len).collect(),
             energies: order_of_sum(nodes.iter()),
@@ -208,15 +208,8 @@ impl TeamStepper {
         }
     }
 
-    fn order(&self, kind: Order, content: impl FnOnce(&mut Writer)) -> Result<Vec<Vec<u8>>, DeviceError> {
-        let mut order = Writer::default();
-        order.put(&[kind as u8]);
-        content(&mut order);
-        self.team.lock().unwrap_or_else(PoisonError::into_inner).order(&order.into_bytes())
-    }
-
     fn force(&self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
-        let answers = self.order(Order::Force, |order| {
+        let answers = self.team.order_of_kind(Order::Force as u8, |order| {
             order.put(displacement);
             order.put(increment);
         })?;
@@ -256,25 +249,18 @@ impl Stepper for TeamStepper {
         self.reads_table
     }
 
-    fn advance(
-        &mut self,
-        n_steps: usize,
-        signals: &SignalTable,
-        record: &[u64],
-        recording: &mut Vec<f64>,
-    ) -> Result<(), DeviceError> {
-        crate::dynamics::check_advance(self.step, n_steps, signals, record);
-        let answers = self.order(Order::Advance, |order| Advance::put(order, n_steps, signals, record))?;
+    fn make(&mut self, steps: Steps<'_>, recording: &mut Vec<f64>) -> Result<(), DeviceError> {
+        let answers = self.team.order_of_kind(Order::Advance as u8, |order| Advance::put(order, steps))?;
         let mut answers: Vec<Reader> = answers.iter().map(|answer| Reader::new(answer)).collect();
-        self.parts.join_recordings(&mut answers, record.len(), recording);
+        self.parts.join_recordings(&mut answers, steps.record.len(), recording);
         let energies: Vec<Vec<f64>> = answers.iter_mut().map(|answer| answer.take()).collect();
-        self.add_energies(n_steps, &energies);
-        self.step += n_steps as u64;
+        self.add_energies(steps.n, &energies);
+        self.step += steps.n as u64;
         Ok(())
     }
 
     fn state(&self) -> Result<State, DeviceError> {
-        let answers = self.order(Order::State, |_| ())?;
+        let answers = self.team.order_of_kind(Order::State as u8, |_| ())?;
         let mut answers: Vec<Reader> = answers.iter().map(|answer| Reader::new(answer)).collect();
         let [displacement, increment] = self.parts.join_motion(&mut answers, self.dimension);
         let kept: Vec<Vec<f64>> = answers.iter_mut().map(|answer| answer.take()).collect();
@@ -293,7 +279,7 @@ impl ElementStepper for TeamStepper {
     }
 
     fn energy_sums(&mut self) -> Result<Option<EnergySums>, DeviceError> {
-        let answers = self.order(Order::Sums, |_| ())?;
+        let answers = self.team.order_of_kind(Order::Sums as u8, |_| ())?;
         if answers.iter().any(Vec::is_empty) {
             return Ok(None);
         }

@@ -1,9 +1,9 @@
 //! The leader's orders to all ranks.
 
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Ranks;
+use super::{Ranks, Writer};
 use crate::device::DeviceError;
 
 /// The part of a model that one rank has.
@@ -26,7 +26,7 @@ pub trait Serves: Send {
 pub struct Team<M> {
     ranks: Arc<dyn Ranks>,
     /// The leader's own part.
-    pub member: M,
+    member: Mutex<M>,
 }
 
 /// What stands before an order.
@@ -40,19 +40,36 @@ const OTHER_FAILED: u8 = 2;
 impl<M: Member> Team<M> {
     /// The team at rank 0, with its own member.
     pub fn new(ranks: Arc<dyn Ranks>, member: M) -> Self {
-        Self { ranks, member }
+        Self { ranks, member: Mutex::new(member) }
     }
 
     /// Lets all ranks carry out an order; their answers, by rank.
     ///
     /// # Errors
     /// What went wrong at the first rank that could not, rather than at one that cannot go on without another.
-    pub fn order(&mut self, order: &[u8]) -> Result<Vec<Vec<u8>>, DeviceError> {
+    pub fn order(&self, order: &[u8]) -> Result<Vec<Vec<u8>>, DeviceError> {
+        let mut member = self.member.lock().unwrap_or_else(PoisonError::into_inner);
         self.ranks.broadcast([&[GO_ON], order].concat());
-        let answers = self.ranks.gather(answer(self.member.execute(order)));
+        let answers = self.ranks.gather(answer(member.execute(order)));
         let cause = answers.iter().position(|bytes| bytes[0] == FAILED);
         let by_rank = answers.iter().enumerate();
         by_rank.skip(cause.unwrap_or(0)).map(|(rank, bytes)| understand(rank, bytes)).collect()
+    }
+
+    /// Lets all ranks carry out an order of some kind, of which members know what follows.
+    ///
+    /// # Errors
+    /// As for [`order`](Self::order).
+    pub fn order_of_kind(&self, kind: u8, content: impl FnOnce(&mut Writer)) -> Result<Vec<Vec<u8>>, DeviceError> {
+        let mut order = Writer::default();
+        order.put(&[kind]);
+        content(&mut order);
+        self.order(&order.into_bytes())
+    }
+
+    /// The leader's own part.
+    pub fn member(&mut self) -> &mut M {
+        self.member.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -113,7 +130,7 @@ mod tests {
                     if rank > 0 {
                         return serve(&ranks, Doubles(rank));
                     }
-                    let mut team = Team::new(Arc::new(ranks), Doubles(rank));
+                    let team = Team::new(Arc::new(ranks), Doubles(rank));
                     assert_eq!(team.order(b"a").unwrap(), [b"a\0", b"a\x01", b"a\x02"]);
                     let error = team.order(b"fail").unwrap_err().to_string();
                     assert_eq!(error, format!("rank 1: {}", DeviceError::NoDriver));

@@ -4,14 +4,14 @@
 //! together in the order of a single stepper, so the results have the same bits for any number of ranks. Every rank has the
 //! tables and arrays of the whole model: the work is divided, memory is not.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use pogo_formats::domains::SubDomainsView;
 
 use super::springs::Springs;
 use super::{Change, Energies, SpringError, SpringProblem, SpringStepper, State};
 use crate::device::DeviceError;
-use crate::dynamics::{Advance, PartStepper, Parts, RankPart, SignalTable, Stepper, order_of_sum};
+use crate::dynamics::{Advance, PartStepper, Parts, RankPart, Stepper, Steps, order_of_sum};
 use crate::ranks::{Member, Ranks, Reader, Serves, Team, Writer, serve};
 
 /// A stepper of a part of a model of springs.
@@ -107,7 +107,7 @@ impl Member for PartMember<'_> {
 
 /// Steps a model of springs with all ranks, as the leader.
 pub struct TeamStepper<'a> {
-    team: Mutex<Team<PartMember<'a>>>,
+    team: Team<PartMember<'a>>,
     parts: Parts,
     problem: SpringProblem<'a>,
     springs: Springs<'a>,
@@ -137,7 +137,7 @@ impl<'a> TeamStepper<'a> {
             monitors.push(about.take());
             entries.iter_mut().for_each(|entries| entries.push(about.take()));
         }
-        let team = Mutex::new(Team::new(ranks.clone(), member));
+        let team = Team::new(ranks.clone(), member);
         let mut springs = Springs::prepare(&problem, state)?;
         springs.replay(&problem, &state.changes, |_, _| ());
         Ok(Self {
@@ -151,13 +151,6 @@ impl<'a> TeamStepper<'a> {
             problem,
         })
     }
-
-    fn order(&self, kind: Order, content: impl FnOnce(&mut Writer)) -> Result<Vec<Vec<u8>>, DeviceError> {
-        let mut order = Writer::default();
-        order.put(&[kind as u8]);
-        content(&mut order);
-        self.team.lock().unwrap_or_else(PoisonError::into_inner).order(&order.into_bytes())
-    }
 }
 
 impl Stepper for TeamStepper<'_> {
@@ -167,28 +160,20 @@ impl Stepper for TeamStepper<'_> {
         self.step
     }
 
-    fn advance(
-        &mut self,
-        n_steps: usize,
-        signals: &SignalTable,
-        record: &[u64],
-        recording: &mut Vec<f64>,
-    ) -> Result<(), DeviceError> {
-        crate::dynamics::check_advance(self.step, n_steps, signals, record);
-        self.problem.check_signals(signals);
-        let answers = self.order(Order::Advance, |order| Advance::put(order, n_steps, signals, record))?;
+    fn make(&mut self, steps: Steps<'_>, recording: &mut Vec<f64>) -> Result<(), DeviceError> {
+        self.problem.check_signals(steps.signals);
+        let answers = self.team.order_of_kind(Order::Advance as u8, |order| Advance::put(order, steps))?;
         let mut answers: Vec<Reader> = answers.iter().map(|answer| Reader::new(answer)).collect();
-        self.parts.join_recordings(&mut answers, record.len(), recording);
-        self.step += n_steps as u64;
-        let team = self.team.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let new = &team.member.0.shared_changes()[self.changes.len()..];
+        self.parts.join_recordings(&mut answers, steps.record.len(), recording);
+        self.step += steps.n as u64;
+        let new = &self.team.member().0.shared_changes()[self.changes.len()..];
         self.springs.replay(&self.problem, new, |_, _| ());
         self.changes.extend_from_slice(new);
         Ok(())
     }
 
     fn state(&self) -> Result<State, DeviceError> {
-        let answers = self.order(Order::State, |_| ())?;
+        let answers = self.team.order_of_kind(Order::State as u8, |_| ())?;
         let mut answers: Vec<Reader> = answers.iter().map(|answer| Reader::new(answer)).collect();
         let [displacement, increment] = self.parts.join_motion(&mut answers, 3);
         let [external, dissipated] = self.work.each_ref().map(|order| {

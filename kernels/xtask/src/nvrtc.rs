@@ -34,12 +34,14 @@ impl Compiler {
     }
 
     /// PTX of a module, without the compiler's banner, whose build number may change while the code does not.
-    pub fn compile(&self, sources: &Path, module: &Module) -> Result<String, String> {
+    /// Both folders are laid out alike: of sources, and of headers that are made.
+    pub fn compile(&self, sources: &Path, headers: &Path, module: &Module) -> Result<String, String> {
         let path = sources.join(&module.source);
         let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         let folder = path.parent().unwrap_or(sources);
         let mut options = vec![ARCHITECTURE.to_owned(), "--std=c++17".to_owned(), "-default-device".to_owned()];
         options.push(format!("-I{}", folder.display()));
+        options.push(format!("-I{}", headers.join(&module.source).with_file_name("").display()));
         options.extend(module.options.iter().cloned());
         let ptx = self.run(&text, &module.source, &options).map_err(|log| format!("{}:\n{log}", module.name))?;
         let lines = ptx.lines().filter(|line| !line.starts_with("//")).map(|line| format!("{line}\n"));

@@ -11,8 +11,7 @@ pub fn install(
     file: &str,
     variable: &str,
 ) -> Result<PathBuf, String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| kernels.with_file_name("target"), PathBuf::from);
-    let folder = target.join(format!("{package}-{version}"));
+    let folder = crate::target(kernels).join(format!("{package}-{version}"));
     if let Some(path) = find(&folder, file) {
         return Ok(path);
     }

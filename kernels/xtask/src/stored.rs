@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use lzma_rust2::{XzOptions, XzReader, XzWriter};
 use sha2::{Digest as _, Sha256};
 
-use crate::ptxas;
+use crate::{TOOLKIT, ptxas};
 
 /// Line of `modules.txt`.
 pub struct Module {
@@ -16,13 +16,15 @@ pub struct Module {
     /// Path below `kernels/src`.
     pub source: String,
     pub options: Vec<String>,
-    /// SHA-256 of the compiler's version, the options, and the source with all that it includes.
-    pub hash: String,
 }
+
+/// Texts of headers that are made, by their paths below `kernels/src`.
+pub type Headers = BTreeMap<PathBuf, String>;
 
 /// Line of `SOURCES.sha256`: hashes of a stored module.
 #[derive(Clone, PartialEq)]
 pub struct Record {
+    /// Of the compiler's version, the options, and the source with all that it includes.
     pub sources: String,
     /// Of the text before compression.
     pub ptx: String,
@@ -33,6 +35,8 @@ pub struct Record {
 /// The folder `kernels/ptx`.
 pub struct Store {
     folder: PathBuf,
+    /// The folder `kernels/src`.
+    sources: PathBuf,
     pub modules: Vec<Module>,
     pub records: BTreeMap<String, Record>,
 }
@@ -54,12 +58,34 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Adds a source and every file that it includes, by their paths.
-fn add_sources(path: &Path, sources: &mut BTreeMap<PathBuf, String>) -> Result<(), String> {
+/// Reads all headers in a folder.
+pub fn read_headers(folder: &Path) -> Result<Headers, String> {
+    fn add(folder: &Path, root: &Path, headers: &mut Headers) -> Result<(), String> {
+        let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        for path in entries.flatten().map(|entry| entry.path()) {
+            match path.strip_prefix(root) {
+                Ok(name) if !path.is_dir() => drop(headers.insert(name.to_path_buf(), read(&path)?)),
+                _ => add(&path, root, headers)?,
+            }
+        }
+        Ok(())
+    }
+    let mut headers = Headers::new();
+    add(folder, folder, &mut headers)?;
+    Ok(headers)
+}
+
+/// Adds a source below `root` and every file that it includes, by their paths.
+fn add_sources(
+    path: &Path,
+    (root, headers): (&Path, &Headers),
+    sources: &mut BTreeMap<PathBuf, String>,
+) -> Result<(), String> {
     if sources.contains_key(path) {
         return Ok(());
     }
-    let text = read(path)?;
+    let made = path.strip_prefix(root).ok().and_then(|path| headers.get(path));
+    let text = made.map_or_else(|| read(path), |text| Ok(text.clone()))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let included: Vec<PathBuf> = text
         .lines()
@@ -67,32 +93,23 @@ fn add_sources(path: &Path, sources: &mut BTreeMap<PathBuf, String>) -> Result<(
         .map(|name| folder.join(name))
         .collect();
     sources.insert(path.to_path_buf(), text);
-    included.iter().try_for_each(|path| add_sources(path, sources))
+    included.iter().try_for_each(|path| add_sources(path, (root, headers), sources))
 }
 
 impl Module {
     /// A module from its line; none of an empty line or a comment.
-    fn parse(line: &str, kernels: &Path, toolkit: &str) -> Result<Option<Self>, String> {
+    fn parse(line: &str) -> Result<Option<Self>, String> {
         let mut words = line.split('#').next().unwrap_or("").split_whitespace().map(str::to_owned);
         let Some(name) = words.next() else { return Ok(None) };
         let source = words.next().ok_or(format!("modules.txt: `{name}` has no source"))?;
-        let options: Vec<String> = words.collect();
-        let root = kernels.join("src");
-        let mut sources = BTreeMap::new();
-        add_sources(&root.join(&source), &mut sources)?;
-        let mut text = format!("NVRTC {toolkit} {source} {}\n", options.join(" "));
-        for (path, source) in &sources {
-            let name = path.strip_prefix(&root).unwrap_or(path);
-            let _ = write!(text, "{} {}\n{source}", name.display(), source.len());
-        }
-        Ok(Some(Self { name, source, options, hash: hash(text.as_bytes()) }))
+        Ok(Some(Self { name, source, options: words.collect() }))
     }
 }
 
 impl Store {
-    pub fn open(kernels: &Path, toolkit: &str) -> Result<Self, String> {
-        let folder = kernels.join("ptx");
-        let parse = |line: &str| Module::parse(line, kernels, toolkit).transpose();
+    pub fn open(kernels: &Path) -> Result<Self, String> {
+        let (folder, sources) = (kernels.join("ptx"), kernels.join("src"));
+        let parse = |line: &str| Module::parse(line).transpose();
         let modules = read(&folder.join("modules.txt"))?.lines().filter_map(parse).collect::<Result<_, _>>()?;
         let mut records = BTreeMap::new();
         for line in read(&folder.join("SOURCES.sha256")).unwrap_or_default().lines() {
@@ -101,7 +118,7 @@ impl Store {
                 records.insert(name, Record { sources, ptx, code });
             }
         }
-        Ok(Self { folder, modules, records })
+        Ok(Self { folder, sources, modules, records })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -118,10 +135,31 @@ impl Store {
         std::iter::once(self.path(name)).chain(code).collect()
     }
 
+    /// [`Record::sources`] of a module as its sources are now.
+    pub fn hash_of_sources(&self, module: &Module, headers: &Headers) -> Result<String, String> {
+        let (root, Module { source, options, .. }) = (&self.sources, module);
+        let mut sources = BTreeMap::new();
+        add_sources(&root.join(source), (root, headers), &mut sources)?;
+        let mut text = format!("NVRTC {TOOLKIT} {source} {}\n", options.join(" "));
+        for (path, source) in &sources {
+            let name = path.strip_prefix(root).unwrap_or(path);
+            let _ = write!(text, "{} {}\n{source}", name.display(), source.len());
+        }
+        Ok(hash(text.as_bytes()))
+    }
+
+    /// Checks that a stored module was made of these sources.
+    pub fn check_sources(&self, module: &Module, headers: &Headers) -> Result<(), String> {
+        let current = self.hash_of_sources(module, headers)?;
+        match self.records.get(&module.name).is_some_and(|record| record.sources == current) {
+            true => Ok(()),
+            false => Err(format!("the sources of {} have changed: run `cargo xtask kernels`", module.name)),
+        }
+    }
+
     /// Whether the stored PTX was made of these sources.
-    pub fn is_current(&self, module: &Module) -> bool {
-        self.records.get(&module.name).is_some_and(|record| record.sources == module.hash)
-            && self.path(&module.name).exists()
+    pub fn is_current(&self, module: &Module, headers: &Headers) -> bool {
+        self.check_sources(module, headers).is_ok() && self.path(&module.name).exists()
     }
 
     /// Whether the stored machine code is what was made of the stored PTX.
@@ -130,13 +168,10 @@ impl Store {
         self.read_code(&module.name).is_ok_and(|code| record.is_some_and(|record| record.code == hash_of_code(&code)))
     }
 
-    /// Checks that every module is stored, was made of these sources, and is what was stored then.
+    /// Checks that every module is stored, and is what was stored when it was compiled.
     pub fn check(&self) -> Result<(), String> {
         for module in &self.modules {
             let record = self.records.get(&module.name).ok_or(format!("{} is not stored", module.name))?;
-            if record.sources != module.hash {
-                return Err(format!("the sources of {} have changed: run `cargo xtask kernels`", module.name));
-            }
             if record.ptx != hash(self.read(&module.name)?.as_bytes()) {
                 return Err(format!("{} is not what was compiled", self.path(&module.name).display()));
             }

@@ -16,7 +16,7 @@ mod starts;
 mod table;
 mod trees;
 
-use pogo_formats::eikonal::{Eikonal, EikonalSetup};
+use pogo_formats::eikonal::Eikonal;
 use pogo_formats::physics::BlockFile;
 use pogo_formats::system::memory::Need;
 
@@ -25,7 +25,7 @@ use crate::config::options::Purpose;
 use crate::config::{Precision, Settings};
 use crate::error::SolveError;
 use crate::observe::Observer;
-use crate::{RunSummary, Solve};
+use crate::{Model, RunSummary, Solve};
 
 impl Solve for Eikonal {
     const OPTIONS: &'static [Purpose] = &[Purpose::Arrivals];
@@ -43,12 +43,8 @@ impl Solve for Eikonal {
         need
     }
 
-    fn run(
-        file: &BlockFile<Self>,
-        setup: &EikonalSetup,
-        call: &Call<'_>,
-        observer: &mut dyn Observer,
-    ) -> Result<RunSummary, SolveError> {
+    fn run(model: Model<'_, Self>, call: &Call<'_>, observer: &mut dyn Observer) -> Result<RunSummary, SolveError> {
+        let Model { file, setup } = model;
         run::run((&file.mesh(), &file.domains(), &file.trees()), setup, call, observer)
     }
 }

@@ -37,7 +37,7 @@ use crate::config::{Precision, Settings};
 use crate::error::SolveError;
 use crate::observe::Observer;
 use crate::run::conditions::Dofs;
-use crate::{RunSummary, Solve};
+use crate::{Model, RunSummary, Solve};
 
 impl Solve for Explicit {
     const OPTIONS: &'static [Purpose] = &[Purpose::Time, Purpose::Explicit];
@@ -76,12 +76,8 @@ impl Solve for Explicit {
         need
     }
 
-    fn run(
-        file: &BlockFile<Self>,
-        setup: &Setup,
-        call: &Call<'_>,
-        observer: &mut dyn Observer,
-    ) -> Result<RunSummary, SolveError> {
+    fn run(model: Model<'_, Self>, call: &Call<'_>, observer: &mut dyn Observer) -> Result<RunSummary, SolveError> {
+        let Model { file, setup } = model;
         run::run(file, setup, call, observer)
     }
 }

@@ -13,7 +13,7 @@ use pogo_formats::write::report::{Curve, Panel};
 use pogo_formats::write::traces::Traces;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::dynamics::signals::Signals;
-use pogo_kernels::dynamics::{SignalTable, State};
+use pogo_kernels::dynamics::{State, Stepper};
 use pogo_kernels::explicit::{ElementStepper, EnergySums};
 
 use super::columns::Columns;
@@ -78,26 +78,8 @@ impl Stepped for Model<'_> {
     type Energy = EnergyRow;
     type Frame = Frame;
 
-    fn step(&self) -> u64 {
-        self.stepper.step()
-    }
-
-    fn advance(
-        &mut self,
-        n_steps: usize,
-        signals: &mut Signals<'_>,
-        record: &[u64],
-        recording: &mut Vec<f64>,
-    ) -> Result<(), DeviceError> {
-        let table = match self.stepper.reads_table() {
-            true => signals.table(self.stepper.step(), n_steps + 1),
-            false => SignalTable::default(),
-        };
-        self.stepper.advance(n_steps, &table, record, recording)
-    }
-
-    fn state(&self) -> Result<State, DeviceError> {
-        self.stepper.state()
+    fn stepper(&mut self) -> &mut dyn Stepper<State = State> {
+        &mut *self.stepper
     }
 
     /// Energies come from the state where a frame fetches it or no device sums them up.

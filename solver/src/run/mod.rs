@@ -224,7 +224,7 @@ pub(crate) fn run<M: Reported>(
     let call = time_loop.plan.call;
     let is_checkpoint = |name: &str| [checkpoint::FILE_NAME, checkpoint::DIVERGED_FILE_NAME].contains(&name);
     let results = ResultFolder::take(call.folder, |old| call.is_resumed() || is_checkpoint(old));
-    let first_step = time_loop.model.step();
+    let first_step = time_loop.model.stepper().step();
     let mat = call.settings.mat.then(|| call.folder.join(MAT));
     mat.iter().try_for_each(|path| time_loop.histories.check_mat(path))?;
     let report = match timed("time loop", || time_loop.run(frames, observer)) {

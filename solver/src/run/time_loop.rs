@@ -2,6 +2,7 @@
 
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::dynamics::signals::Signals;
+use pogo_kernels::dynamics::{SignalTable, Stepper};
 
 use super::Plan;
 use super::checkpoint::{self, Archived, Recorded, State};
@@ -20,19 +21,10 @@ pub(crate) trait Stepped {
     /// Everything that the snapshots of one step are made of.
     type Frame: Send;
 
-    /// Number of the step that the model stands at.
-    fn step(&self) -> u64;
+    fn stepper(&mut self) -> &mut dyn Stepper<State = Self::State>;
 
-    /// Makes `n_steps` steps. At each of `record`, appends u, Δu and the next Δu of every monitor to `recording`.
-    fn advance(
-        &mut self,
-        n_steps: usize,
-        signals: &mut Signals<'_>,
-        record: &[u64],
-        recording: &mut Vec<f64>,
-    ) -> Result<(), DeviceError>;
-
-    fn state(&self) -> Result<Self::State, DeviceError>;
+    /// The stepper has made steps.
+    fn advanced(&mut self) {}
 
     /// The energies at this step and a frame, each where it is due.
     #[allow(clippy::type_complexity)] // two options, named by the associated types
@@ -117,7 +109,7 @@ impl<M: Stepped> TimeLoop<'_, M> {
     ) -> Result<Report, SolveError> {
         let (call, n_steps) = (self.plan.call, self.plan.clock.n_steps);
         let energy_steps = self.plan.energy_steps.clone();
-        let mut step = self.model.step();
+        let mut step = self.model.stepper().step();
         let mut pace = Pace::new(step, n_steps, call.settings.checkpoint, [&energy_steps, frame_steps]);
         let mut watch = Watch::default();
         for row in &self.energies {
@@ -189,14 +181,20 @@ impl<M: Stepped> TimeLoop<'_, M> {
 
     fn advance(&mut self, from: u64, to: u64) -> Result<(), DeviceError> {
         let record = self.histories.steps_between(from, to);
-        let mut recording = Vec::new();
-        self.model.advance((to - from) as usize, &mut self.signals, &record, &mut recording)?;
+        let (n_steps, mut recording) = ((to - from) as usize, Vec::new());
+        let stepper = self.model.stepper();
+        let table = match stepper.reads_table() {
+            true => self.signals.table(from, n_steps + 1),
+            false => SignalTable::default(),
+        };
+        stepper.advance(n_steps, &table, &record, &mut recording)?;
+        self.model.advanced();
         self.histories.add(&record, &recording, self.model.derived());
         Ok(())
     }
 
     fn write_checkpoint(&mut self, name: &str) -> Result<(), SolveError> {
-        let state = self.model.state()?;
+        let state = self.model.stepper().state()?;
         // Moved, not copied: traces can be most of the memory.
         let recorded = Recorded {
             traces: std::mem::take(&mut self.histories.traces),

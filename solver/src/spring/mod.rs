@@ -23,7 +23,7 @@ use crate::config::options::Purpose;
 use crate::config::{Precision, Settings};
 use crate::error::SolveError;
 use crate::observe::Observer;
-use crate::{RunSummary, Solve};
+use crate::{Model, RunSummary, Solve};
 
 impl Solve for Spring {
     const OPTIONS: &'static [Purpose] = &[Purpose::Time, Purpose::Springs];
@@ -44,12 +44,8 @@ impl Solve for Spring {
         need
     }
 
-    fn run(
-        file: &BlockFile<Self>,
-        setup: &SpringSetup,
-        call: &Call<'_>,
-        observer: &mut dyn Observer,
-    ) -> Result<RunSummary, SolveError> {
+    fn run(model: Model<'_, Self>, call: &Call<'_>, observer: &mut dyn Observer) -> Result<RunSummary, SolveError> {
+        let Model { file, setup } = model;
         run::run(&file.mesh(), setup, call, observer)
     }
 }

@@ -10,6 +10,7 @@ use pogo_formats::write::report::{Curve, Panel};
 use pogo_formats::write::summary::Status;
 use pogo_formats::write::traces::Traces;
 use pogo_kernels::device::DeviceError;
+use pogo_kernels::dynamics::Stepper;
 use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::spring::{Cause, Change, SpringStepper, Springs, State};
 
@@ -96,25 +97,12 @@ impl<'a> Stepped for Model<'a> {
     type Energy = SpringEnergy;
     type Frame = (State, Springs<'a>);
 
-    fn step(&self) -> u64 {
-        self.stepper.step()
+    fn stepper(&mut self) -> &mut dyn Stepper<State = State> {
+        &mut *self.stepper
     }
 
-    fn advance(
-        &mut self,
-        n_steps: usize,
-        signals: &mut Signals<'_>,
-        record: &[u64],
-        recording: &mut Vec<f64>,
-    ) -> Result<(), DeviceError> {
-        let table = signals.table(self.stepper.step(), n_steps + 1);
-        self.stepper.advance(n_steps, &table, record, recording)?;
+    fn advanced(&mut self) {
         self.columns.follow(self.stepper.changes());
-        Ok(())
-    }
-
-    fn state(&self) -> Result<State, DeviceError> {
-        self.stepper.state()
     }
 
     fn look(

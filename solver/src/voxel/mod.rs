@@ -44,7 +44,7 @@ use crate::config::options::Purpose;
 use crate::config::{DeviceChoice, Settings};
 use crate::error::SolveError;
 use crate::observe::Observer;
-use crate::{RunSummary, Solve};
+use crate::{Model, RunSummary, Solve};
 
 impl Solve for Voxel {
     const OPTIONS: &'static [Purpose] = &[Purpose::Voxels];
@@ -80,12 +80,8 @@ impl Solve for Voxel {
         need
     }
 
-    fn run(
-        file: &BlockFile<Self>,
-        setup: &VoxelSetup,
-        call: &Call<'_>,
-        observer: &mut dyn Observer,
-    ) -> Result<RunSummary, SolveError> {
+    fn run(model: Model<'_, Self>, call: &Call<'_>, observer: &mut dyn Observer) -> Result<RunSummary, SolveError> {
+        let Model { file, setup } = model;
         let (levels, domains) = (file.levels(), file.domains());
         // What the file was made with is what it is solved on.
         let (offset, hash) = (OffsetTables(levels.offset), HashTables(levels.hash));

@@ -44,7 +44,7 @@ pub fn grid_2d(kind: ElementKind, [nx, ny]: [usize; 2], [lx, ly]: [f64; 2]) -> M
             }
         }
     }
-    mesh(2, coordinates, kind, connectivity)
+    mesh(coordinates, kind, connectivity)
 }
 
 /// Cells of a box; node (i, j, k) has index (k (ny + 1) + j) (nx + 1) + i. Hexahedra, or six tetrahedra a cell.
@@ -96,80 +96,33 @@ pub fn grid_3d(kind: ElementKind, [nx, ny, nz]: [usize; 3], [lx, ly, lz]: [f64; 
             }
         }
     }
-    mesh(3, coordinates, kind, connectivity)
+    mesh(coordinates, kind, connectivity)
 }
 
 /// Labels are index + 1 for nodes and index + 1001 for elements.
-fn mesh(dimension: u32, coordinates: Vec<f64>, kind: ElementKind, connectivity: Vec<u32>) -> Mesh {
-    let n_nodes = coordinates.len() / dimension as usize;
-    let n_elements = connectivity.len() / kind.n_nodes();
-    Mesh {
-        dimension,
-        coordinates,
-        node_labels: (1..=n_nodes as u32).collect(),
-        node_instance: vec![0; n_nodes],
-        instances: vec![String::new()],
-        groups: vec![ElementGroup {
-            kind,
-            labels: (1001..1001 + n_elements as u32).collect(),
-            instance: vec![0; n_elements],
-            section: vec![0; n_elements],
-            connectivity,
-        }],
-        node_sets: Vec::new(),
-        element_sets: Vec::new(),
-    }
+fn mesh(coordinates: Vec<f64>, kind: ElementKind, connectivity: Vec<u32>) -> Mesh {
+    let mut mesh = Mesh::of_kind(kind, coordinates, connectivity);
+    mesh.groups[0].labels.iter_mut().for_each(|label| *label += 1000);
+    mesh
 }
 
 /// Steel, nothing else: no load, no support, no output. `time` in s, automatic increment.
 pub fn steel(time: f64) -> Setup {
     Setup {
         title: "test".into(),
-        materials: vec![Material {
-            name: "steel".into(),
-            density: DENSITY,
-            elasticity: Elasticity::Isotropic { young: YOUNG, poisson: POISSON },
-            damping_alpha: 0.0,
-            damping_beta: 0.0,
-        }],
-        sections: vec![Section {
-            name: "all".into(),
-            material: 0,
-            material_from_global: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
-            thickness: 1.0,
-            hourglass_factor: 1.0,
-            mass_factor: 1.0,
-        }],
-        amplitudes: Vec::new(),
-        loads: Vec::new(),
-        boundaries: Vec::new(),
-        initial_velocities: Vec::new(),
-        shots: Vec::new(),
-        copied: Default::default(),
-        linear: Default::default(),
-        interface: Default::default(),
-        impedances: Vec::new(),
-        absorbing_layers: Vec::new(),
-        element_histories: Vec::new(),
-        histories: Vec::new(),
-        fields: Vec::new(),
+        materials: vec![Material::new("steel", DENSITY, Elasticity::Isotropic { young: YOUNG, poisson: POISSON })],
+        sections: vec![Section::new("all", 0)],
         explicit: ExplicitSettings {
             time,
             increment: Increment::Automatic { factor: 0.9 },
-            lumping: Lumping::RowSum,
-            start: Start::SecondOrder,
+            ..ExplicitSettings::default()
         },
+        ..Setup::default()
     }
 }
 
 pub fn burst(frequency: f64) -> Amplitude {
-    Amplitude {
-        name: "burst".into(),
-        shape: AmplitudeShape::ToneBurst { window: Window::Hann, frequency, cycles: 3.0 },
-        scale: 1.0,
-        delay: 0.0,
-        absolute: false,
-    }
+    Amplitude::new("burst", AmplitudeShape::ToneBurst { window: Window::Hann, frequency, cycles: 3.0 })
 }
 
 pub fn point_force(node: u32, direction: [f64; 3], magnitude: f64, amplitude: Option<u32>) -> Load {

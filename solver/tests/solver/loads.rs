@@ -150,13 +150,8 @@ fn slow_pressure_gives_the_static_column_and_its_reaction() {
     let pressure = 1e6;
     let modulus = YOUNG * (1.0 - POISSON) / ((1.0 + POISSON) * (1.0 - 2.0 * POISSON));
     let mut setup = steel(4e-4);
-    setup.amplitudes = vec![Amplitude {
-        name: "ramp".into(),
-        shape: AmplitudeShape::SmoothStep { times: vec![0.0, 3e-4], values: vec![0.0, 1.0] },
-        scale: 1.0,
-        delay: 0.0,
-        absolute: false,
-    }];
+    setup.amplitudes =
+        vec![Amplitude::new("ramp", AmplitudeShape::SmoothStep { times: vec![0.0, 3e-4], values: vec![0.0, 1.0] })];
     let (faces, elements) = faces_where(&mesh, |x| x[2] == 0.008);
     setup.loads = vec![Load { amplitude: Some(0), ..load(LoadKind::Pressure { faces, elements }, pressure) }];
     let all: Vec<u32> = (0..mesh.n_nodes() as u32).collect();
@@ -229,13 +224,7 @@ fn reactions_of_a_damped_moving_support_obey_newton() {
 fn prescribed_motions_are_followed_and_later_ones_win() {
     let mesh = grid_2d(ElementKind::Cps3, [4, 4], [0.01, 0.01]);
     let mut setup = steel(1e-4);
-    let ramp = |name: &str, values: Vec<f64>| Amplitude {
-        name: name.into(),
-        shape: AmplitudeShape::Tabular { times: vec![0.0, 1e-4], values },
-        scale: 1.0,
-        delay: 0.0,
-        absolute: false,
-    };
+    let ramp = |name, values| Amplitude::new(name, AmplitudeShape::Tabular { times: vec![0.0, 1e-4], values });
     setup.amplitudes = vec![ramp("up", vec![0.0, 1.0])];
     let prescribe = |name: &str, node, component, kind, value| Boundary {
         name: name.into(),

@@ -271,11 +271,9 @@ fn weights(monitor: &job::Monitor, n_nodes: usize) -> Message<Vec<f64>> {
 
 fn amplitude(given: &job::Amplitude, name: &str) -> Message<Amplitude> {
     Ok(Amplitude {
-        name: name.to_owned(),
-        shape: given.shape()?,
         scale: given.scale.unwrap_or(1.0),
         delay: given.delay.unwrap_or(0.0),
-        absolute: false,
+        ..Amplitude::new(name, given.shape()?)
     })
 }
 

@@ -2,34 +2,16 @@
 
 use pogo_formats::dynamics::{
     Amplitude, AmplitudeShape, FieldQuantity, FieldRequest, HistoryRequest, Increment, Load, LoadKind, NodalQuantity,
-    OutputInterval, Start,
+    OutputInterval,
 };
-use pogo_formats::explicit::{Elasticity, ExplicitSettings, Lumping, Material, Model, Section, Setup};
+use pogo_formats::explicit::{Elasticity, ExplicitSettings, Material, Model, Section, Setup};
 use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh, NamedSet};
 
 use super::triangles::Triangles;
 
-/// A section of a material whose axes are the global ones.
-pub(super) fn section(name: &str, material: u32) -> Section {
-    Section {
-        name: name.to_owned(),
-        material,
-        material_from_global: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
-        thickness: 1.0,
-        hourglass_factor: 1.0,
-        mass_factor: 1.0,
-    }
-}
-
 /// An undamped isotropic material from density (kg/m³), Young's modulus (Pa) and Poisson's ratio.
 pub(super) fn isotropic(name: &str, density: f64, young: f64, poisson: f64) -> Material {
-    Material {
-        name: name.to_owned(),
-        density,
-        elasticity: Elasticity::Isotropic { young, poisson },
-        damping_alpha: 0.0,
-        damping_beta: 0.0,
-    }
+    Material::new(name, density, Elasticity::Isotropic { young, poisson })
 }
 
 /// The same from the speeds of plane P and S waves (m/s): μ = ρβ², ν = (α² − 2β²) / 2(α² − β²), E = 2μ(1 + ν).
@@ -67,8 +49,7 @@ impl Signal {
             times.push(short(i as f64 * pitch));
             values.push(if i == first || i == last { 0.0 } else { short((self.value)(i as f64 * pitch)) });
         }
-        let shape = AmplitudeShape::Tabular { times, values };
-        Amplitude { name: name.to_owned(), shape, scale: 1.0, delay: 0.0, absolute: false }
+        Amplitude::new(name, AmplitudeShape::Tabular { times, values })
     }
 }
 
@@ -110,7 +91,7 @@ pub(super) fn assemble(mesh: Triangles, materials: Vec<Material>, action: Action
     for run in order.chunk_by(|&a, &b| mesh.regions[a as usize] == mesh.regions[b as usize]) {
         let material = &materials[mesh.regions[run[0] as usize] as usize];
         let first = section_of.len() as u32;
-        let section = section(&material.name, used.len() as u32);
+        let section = Section::new(&material.name, used.len() as u32);
         section_of.resize(section_of.len() + run.len(), sections.len() as u32);
         element_sets
             .push(NamedSet { name: material.name.clone(), members: (first..section_of.len() as u32).collect() });
@@ -176,15 +157,6 @@ pub(super) fn act(mut mesh: Mesh, materials: Vec<Material>, sections: Vec<Sectio
         sections,
         amplitudes: vec![action.signal.table(action.signal_name, action.increment)],
         loads: loads.collect(),
-        boundaries: Vec::new(),
-        initial_velocities: Vec::new(),
-        shots: Vec::new(),
-        copied: Default::default(),
-        linear: Default::default(),
-        interface: Default::default(),
-        impedances: Vec::new(),
-        absorbing_layers: Vec::new(),
-        element_histories: Vec::new(),
         histories,
         fields: match action.n_fields {
             0 => Vec::new(),
@@ -195,9 +167,9 @@ pub(super) fn act(mut mesh: Mesh, materials: Vec<Material>, sections: Vec<Sectio
         explicit: ExplicitSettings {
             time: action.time,
             increment: Increment::Fixed(action.increment),
-            lumping: Lumping::RowSum,
-            start: Start::SecondOrder,
+            ..ExplicitSettings::default()
         },
+        ..Setup::default()
     };
     Model { mesh, setup }
 }

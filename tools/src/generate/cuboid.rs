@@ -2,10 +2,10 @@
 //! face is fixed; a tone burst pulls the opposite face, with a monitor in its middle.
 
 use pogo_formats::dynamics::{Boundary, BoundaryKind};
-use pogo_formats::explicit::{Elasticity, Material, Model};
+use pogo_formats::explicit::{Elasticity, Material, Model, Section};
 use pogo_formats::mesh::{ElementKind, ElementShape, Mesh, NamedSet};
 
-use super::assemble::{Action, Signal, act, isotropic, mesh_of, section, short};
+use super::assemble::{Action, Signal, act, isotropic, mesh_of, short};
 use super::outline::{Outline, Role};
 use super::triangles::{fill, noise};
 use super::{GenerateError, refuse};
@@ -87,7 +87,7 @@ pub fn cuboid(options: &BoxOptions) -> Result<Model, GenerateError> {
         increment,
         n_fields: 0,
     };
-    let mut model = act(mesh, vec![material], vec![section("ALL", 0)], action);
+    let mut model = act(mesh, vec![material], vec![Section::new("ALL", 0)], action);
     model.setup.boundaries = boundaries;
     Ok(model)
 }

@@ -2,18 +2,20 @@
 
 use rayon::prelude::*;
 
+use super::EikonalView;
 use crate::block::Table;
 use crate::block::check::{Check, PIECE, all_below, require};
 use crate::domains::SubDomainsView;
 use crate::eikonal::ecg::Ecg;
 use crate::eikonal::setup::{Start, StartRegion, TreeSettings};
-use crate::eikonal::{EikonalMesh, EikonalMeshView, EikonalSetup, sub_domains};
+use crate::eikonal::{EikonalMesh, EikonalMeshView, EikonalSetup, sub_domains, trees};
 
 /// Everything that [`EikonalBlockFile::open`](super::EikonalBlockFile::open) promises.
-pub(super) fn all(mesh: &EikonalMeshView, domains: &SubDomainsView, setup: &EikonalSetup) -> Check {
+pub(super) fn all(EikonalView { mesh, domains, trees }: &EikonalView, setup: &EikonalSetup) -> Check {
     self::mesh(mesh, setup.classes.len())?;
     self::domains(domains, mesh.n_nodes())?;
-    self::setup(mesh, setup)
+    self::setup(mesh, setup)?;
+    trees::check(trees, &setup.trees)
 }
 
 fn mesh(mesh: &EikonalMeshView, n_classes: usize) -> Check {
@@ -92,7 +94,7 @@ fn ecg(ecg: &Ecg) -> Check {
 }
 
 /// That every table says the same as the elements, and the interfaces the same as the neighbours.
-pub(super) fn agreement(mesh: &EikonalMeshView, domains: &SubDomainsView) -> Check {
+pub(super) fn agreement(EikonalView { mesh, domains, .. }: &EikonalView) -> Check {
     let mut twin = EikonalMesh { corners: mesh.corners as u32, elements: mesh.elements.to_vec(), ..Default::default() };
     twin.connect(mesh.n_nodes());
     let same = twin.incident_first == mesh.incident_first

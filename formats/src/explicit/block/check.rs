@@ -9,7 +9,7 @@ mod solids;
 
 use rayon::prelude::*;
 
-use super::{Blocks, BlocksView, DeviceView};
+use super::{Blocks, BlocksView, ExplicitView};
 use crate::block::Table;
 use crate::block::check::{Check, all_below, offsets, require};
 use crate::dynamics::LoadKind;
@@ -18,7 +18,7 @@ use crate::explicit::{Interface, Setup};
 use crate::mesh::{ElementKind, Mesh, MeshView};
 
 /// Everything that [`BlockFile::open`](super::BlockFile::open) promises.
-pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView, setup: &Setup) -> Check {
+pub(super) fn all(ExplicitView { mesh, blocks, device, .. }: &ExplicitView, setup: &Setup) -> Check {
     self::mesh(mesh, setup.sections.len())?;
     self::blocks(mesh, blocks, setup.sections.len())?;
     match mesh.has_fluid() {
@@ -185,7 +185,7 @@ fn faces(mesh: &MeshView, what: &str, faces: &[[u32; 4]], elements: &[u32]) -> C
 /// The blocks say the same as the mesh: each entry's kind, section and nodes are the element's, a block has every element
 /// that touches its nodes, and halo nodes are among the boundary nodes of their block. Colours and fans hold the same
 /// elements once more, and grids some of them.
-pub(super) fn agreement(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView) -> Check {
+pub(super) fn agreement(ExplicitView { mesh, blocks, device, .. }: &ExplicitView) -> Check {
     elements_agree(mesh, blocks)?;
     if mesh.has_fluid() {
         return Ok(());

@@ -10,20 +10,15 @@ mod tables;
 mod tests;
 
 use super::Setup;
-use crate::block::check::Check;
 use crate::block::sections;
 use crate::mesh::Mesh;
-use crate::physics::Physics;
 
 pub use fan::{FanRecord, triangle_material};
 pub use tables::{Blocks, BlocksView, Colour, DeviceTables, DeviceView, PartitionStatistics, Run, StatisticsView};
 
-/// Explicit elastodynamics on a mesh.
-#[derive(Debug)]
-pub struct Explicit;
-
 sections! {
-    Explicit: ExplicitContents, ExplicitView, ExplicitSections {
+    /// Explicit elastodynamics on a mesh.
+    Explicit("explicit", Setup): ExplicitContents, ExplicitView, ExplicitSections {
         /// The mesh in solver order.
         mesh: Mesh,
         /// Partition and tables of the blocks.
@@ -32,19 +27,5 @@ sections! {
         device: DeviceTables,
         /// Quality of the partition.
         statistics: PartitionStatistics,
-    }
-}
-
-impl Physics for Explicit {
-    const NAME: &'static str = "explicit";
-    type Setup = Setup;
-    type Sections = ExplicitSections;
-
-    fn check(tables: &ExplicitView, setup: &Setup) -> Check {
-        check::all(&tables.mesh, &tables.blocks, &tables.device, setup)
-    }
-
-    fn agreement(tables: &ExplicitView) -> Check {
-        check::agreement(&tables.mesh, &tables.blocks, &tables.device)
     }
 }

@@ -5,22 +5,7 @@ use crate::explicit::*;
 use crate::parameters::{ParameterError, Value, list, parse_assignment, set};
 
 fn setup() -> Setup {
-    let material = |name: &str, elasticity| Material {
-        name: name.into(),
-        density: 7800.0,
-        elasticity,
-        damping_alpha: 0.0,
-        damping_beta: 0.0,
-    };
-    let amplitude = |name: &str, shape| Amplitude { name: name.into(), shape, scale: 1.0, delay: 0.0, absolute: false };
-    let section = |name: &str, material| Section {
-        name: name.into(),
-        material,
-        material_from_global: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
-        thickness: 1.0,
-        hourglass_factor: 1.0,
-        mass_factor: 1.0,
-    };
+    let material = |name, elasticity| Material::new(name, 7800.0, elasticity);
     let load = |name: &str, kind| Load { name: name.into(), kind, magnitude: 1.0, amplitude: Some(0) };
     let history =
         |interval| HistoryRequest { set: "tip".into(), nodes: vec![], variables: vec![], weights: vec![], interval };
@@ -28,18 +13,17 @@ fn setup() -> Setup {
         |name: &str, profile| AbsorbingLayer { name: name.into(), elements: vec![], depth_fraction: vec![], profile };
     let direction = [1.0, 0.0, 0.0];
     Setup {
-        title: String::new(),
         materials: vec![
             material("Steel", Elasticity::Isotropic { young: 2.1e11, poisson: 0.3 }),
             material("my weld", Elasticity::EngineeringConstants([1e11, 1e11, 1e11, 0.3, 0.3, 0.3, 4e10, 4e10, 4e10])),
             material("ortho", Elasticity::Orthotropic([2e11, 1e11, 2e11, 1e11, 1e11, 2e11, 8e10, 8e10, 8e10])),
         ],
-        sections: vec![section("PLATE-1.HOT", 0), section("all", 1)],
+        sections: vec![Section::new("PLATE-1.HOT", 0), Section::new("all", 1)],
         amplitudes: vec![
-            amplitude("burst", AmplitudeShape::ToneBurst { window: Window::Hann, frequency: 1e6, cycles: 5.0 }),
-            amplitude("ricker", AmplitudeShape::Ricker { frequency: 1e6, peak_time: 1e-6 }),
-            amplitude("pulse", AmplitudeShape::GaussianPulse { rate: 1e3, peak_time: 0.25 }),
-            amplitude(
+            Amplitude::new("burst", AmplitudeShape::ToneBurst { window: Window::Hann, frequency: 1e6, cycles: 5.0 }),
+            Amplitude::new("ricker", AmplitudeShape::Ricker { frequency: 1e6, peak_time: 1e-6 }),
+            Amplitude::new("pulse", AmplitudeShape::GaussianPulse { rate: 1e3, peak_time: 0.25 }),
+            Amplitude::new(
                 "hum",
                 AmplitudeShape::Periodic { omega: 314.0, start: 0.0, constant: 0.0, terms: vec![[1.0, 0.0]] },
             ),
@@ -57,24 +41,18 @@ fn setup() -> Setup {
             amplitude: None,
         }],
         initial_velocities: vec![InitialVelocity { name: "fly".into(), nodes: vec![], component: 0, value: 3.0 }],
-        shots: Vec::new(),
-        copied: Default::default(),
-        linear: Default::default(),
-        interface: Default::default(),
-        impedances: Vec::new(),
         absorbing_layers: vec![
             layer("side", AbsorbingProfile::Damping { d_max: 1e6, exponent: 3.0 }),
             layer("end", AbsorbingProfile::StiffnessReduction { frequency: 1e6, wave_speed: 5e3, thickness: 0.01 }),
         ],
-        element_histories: Vec::new(),
         histories: vec![history(OutputInterval::Time(1e-7)), history(OutputInterval::Increments(2))],
         fields: vec![FieldRequest { quantities: vec![], interval: OutputInterval::Count(20) }],
         explicit: ExplicitSettings {
             time: 1e-5,
             increment: Increment::Automatic { factor: 0.8 },
-            lumping: Lumping::RowSum,
-            start: Start::SecondOrder,
+            ..ExplicitSettings::default()
         },
+        ..Setup::default()
     }
 }
 

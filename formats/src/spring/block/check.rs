@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::SpringView;
 use crate::block::Table;
 use crate::block::check::{Check, PIECE, all_below, require};
 use crate::dynamics::check::Limits;
@@ -11,7 +12,7 @@ use crate::spring::{
 };
 
 /// Everything that [`SpringBlockFile::open`](super::SpringBlockFile::open) promises.
-pub(super) fn all(mesh: &SpringMeshView, setup: &SpringSetup) -> Check {
+pub(super) fn all(SpringView { mesh }: &SpringView, setup: &SpringSetup) -> Check {
     particles(mesh, setup)?;
     lists(mesh, setup.groups.len())?;
     if let Some(grid) = &mesh.grid {
@@ -153,7 +154,7 @@ fn grid(mesh: &SpringMeshView, grid: &SpringGridView) -> Check {
 }
 
 /// Beyond what [`all`] checks: lists are symmetric, and those of a lattice lead where the grid does.
-pub(super) fn agreement(mesh: &SpringMeshView) -> Check {
+pub(super) fn agreement(SpringView { mesh }: &SpringView) -> Check {
     let n = mesh.n_particles();
     (0..n).into_par_iter().with_min_len(PIECE / 64).try_for_each(|particle| {
         for spring in mesh.springs(particle) {

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::{VoxelView, check_tables};
 use crate::block::Table;
 use crate::block::check::{Check, PIECE, all_below, require};
 use crate::voxel::masks::{self, Mask};
@@ -9,9 +10,10 @@ use crate::voxel::setup::{NodalTable, NodeRegion, VoxelSetup};
 use crate::voxel::{Bricks, BricksView, NO_BRICK, VoxelMeshView, morton_code, morton_position};
 
 /// Everything that [`VoxelBlockFile::open`](super::VoxelBlockFile::open) promises.
-pub(super) fn all(mesh: &VoxelMeshView, setup: &VoxelSetup) -> Check {
+pub(super) fn all(VoxelView { mesh, levels, domains }: &VoxelView, setup: &VoxelSetup) -> Check {
     self::mesh(mesh, setup.materials.len())?;
-    self::setup(mesh.bricks.n_nodes(), setup)
+    self::setup(mesh.bricks.n_nodes(), setup)?;
+    check_tables::all(mesh, levels, domains)
 }
 
 fn mesh(mesh: &VoxelMeshView, n_materials: usize) -> Check {
@@ -103,7 +105,7 @@ fn place(position: [u32; 3], d: usize) -> Option<u64> {
 }
 
 /// Beyond what [`all`] checks: every neighbour that exists is known.
-pub(super) fn agreement(mesh: &VoxelMeshView) -> Check {
+pub(super) fn agreement(VoxelView { mesh, levels, domains }: &VoxelView) -> Check {
     let bricks = &mesh.bricks;
     (0..bricks.n_bricks()).into_par_iter().with_min_len(PIECE / 64).try_for_each(|brick| {
         let position = morton_position(bricks.code[brick]);
@@ -114,7 +116,8 @@ pub(super) fn agreement(mesh: &VoxelMeshView) -> Check {
                 format!("neighbour {d} of brick {brick} is missing")
             })
         })
-    })
+    })?;
+    check_tables::agreement(mesh, levels, domains)
 }
 
 fn setup(n_nodes: usize, setup: &VoxelSetup) -> Check {

@@ -6,7 +6,7 @@ use super::condition::{Facing, Force, Plane, Where};
 use super::load::Bounds;
 use super::presets::{Specimen, Test, side_name, test};
 use super::{Boundary, VoxelJob};
-use crate::job::{Components, JobError, Place, rows_of_numbers};
+use crate::job::{Components, JobError, Located, Place, rows_of_numbers};
 use crate::system::inputs;
 use crate::voxel::setup::{
     Analysis, LoadCase, Magnitude, MagnitudeKind, NodalTable, NodeRegion, PrescribedField, RegionForce, Share,
@@ -50,6 +50,9 @@ struct Resolver<'a> {
     materials: &'a [VoxelMaterial],
     specimen: Specimen,
     read_mask: &'a dyn Fn(&Path) -> Result<Mask, String>,
+    /// What it fills.
+    case: &'a mut LoadCase,
+    magnitudes: &'a mut Vec<Magnitude>,
 }
 
 impl VoxelJob {
@@ -94,12 +97,13 @@ impl VoxelJob {
         self.check_own(&cases)?;
         let has_own = !self.boundaries.is_empty() || !self.forces.is_empty();
         if let Some(case) = cases.first_mut().filter(|_| has_own) {
-            let resolver = Resolver { mesh, materials: &materials, specimen, read_mask };
+            let magnitudes = &mut setup.magnitudes;
+            let mut resolver = Resolver { mesh, materials: &materials, specimen, read_mask, case, magnitudes };
             for (index, item) in self.boundaries.iter().enumerate() {
-                resolver.boundary(&item.value, &item.place, item.value.name(index), case, &mut setup.magnitudes)?;
+                resolver.boundary(item, item.value.name(index))?;
             }
             for (index, item) in self.forces.iter().enumerate() {
-                resolver.force(&item.value, &item.place, item.value.name(index), case, &mut setup.magnitudes)?;
+                resolver.force(item, item.value.name(index))?;
             }
         } else if self.load.is_none() {
             self.add_given(mesh, given, &mut cases[0], &mut setup.magnitudes)?;
@@ -204,19 +208,14 @@ fn nodal_table(
 }
 
 impl Resolver<'_> {
-    fn boundary(
-        &self,
-        boundary: &Boundary,
-        place: &Place,
-        name: String,
-        case: &mut LoadCase,
-        magnitudes: &mut Vec<Magnitude>,
-    ) -> Result<(), JobError> {
+    fn boundary(&mut self, item: &Located<Boundary>, name: String) -> Result<(), JobError> {
+        let Located { value: boundary, place } = item;
         let refuse = |message: String| place.error(message);
         let region = boundary.place().map_err(refuse)?;
         if let Where::Table(file) = region {
-            let magnitude = factor(magnitudes, &format!("boundary.{name}"));
-            case.displacement_tables.push(self.table(&place.folder, file, &name, magnitude).map_err(refuse)?);
+            let magnitude = factor(self.magnitudes, &format!("boundary.{name}"));
+            let table = self.table(&place.folder, file, &name, magnitude).map_err(refuse)?;
+            self.case.displacement_tables.push(table);
             return Ok(());
         }
         let components = match &boundary.components {
@@ -226,16 +225,16 @@ impl Resolver<'_> {
         let (magnitude, constant) = match (boundary.displacement, boundary.gradient) {
             (None, None) => {
                 let (name, value) = (format!("boundary.{name}.value"), boundary.value.unwrap_or(0.0));
-                magnitudes.push(Magnitude { name, kind: MagnitudeKind::Displacement, value });
-                (magnitudes.len() as u32 - 1, [1.0; 3])
+                self.magnitudes.push(Magnitude { name, kind: MagnitudeKind::Displacement, value });
+                (self.magnitudes.len() as u32 - 1, [1.0; 3])
             }
             (vector, _) => {
                 let constant = vector.unwrap_or([boundary.value.unwrap_or(0.0); 3]);
-                (factor(magnitudes, &format!("boundary.{name}")), constant)
+                (factor(self.magnitudes, &format!("boundary.{name}")), constant)
             }
         };
         for region in self.regions(&place.folder, region).map_err(refuse)? {
-            case.displacements.push(PrescribedField {
+            self.case.displacements.push(PrescribedField {
                 name: name.clone(),
                 region,
                 components,
@@ -248,19 +247,14 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    fn force(
-        &self,
-        force: &Force,
-        place: &Place,
-        name: String,
-        case: &mut LoadCase,
-        magnitudes: &mut Vec<Magnitude>,
-    ) -> Result<(), JobError> {
+    fn force(&mut self, item: &Located<Force>, name: String) -> Result<(), JobError> {
+        let Located { value: force, place } = item;
         let refuse = |message: String| place.error(message);
         let region = force.place().map_err(refuse)?;
-        let magnitude = factor(magnitudes, &format!("force.{name}"));
+        let magnitude = factor(self.magnitudes, &format!("force.{name}"));
         if let Where::Table(file) = region {
-            case.force_tables.push(self.table(&place.folder, file, &name, magnitude).map_err(refuse)?);
+            let table = self.table(&place.folder, file, &name, magnitude).map_err(refuse)?;
+            self.case.force_tables.push(table);
             return Ok(());
         }
         let faces = |index: usize| match (region, force.facing) {
@@ -283,7 +277,7 @@ impl Resolver<'_> {
                 _ => return Err(place.error("give one of `force`, `each`, `traction`")),
             };
             let magnitude = Some(magnitude);
-            case.forces.push(RegionForce { name: name.clone(), region, share, magnitude, vector: *vector });
+            self.case.forces.push(RegionForce { name: name.clone(), region, share, magnitude, vector: *vector });
         }
         Ok(())
     }

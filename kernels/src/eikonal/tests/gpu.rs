@@ -17,29 +17,16 @@ fn every_form_gives_the_times_of_the_cpu() {
 
 /// `limit`: of the forms that store squares or products; `on_the_fly`: where edges are differences of rounded coordinates.
 fn every_form<T: Real>(precision: &str, forms: &[bool], limit: f64, on_the_fly: f64) {
-    let (cube, metrics) = patchwork(24);
-    let sheet = surface(60, 0.25, |x, y| [x.cos(), x.sin(), y]);
-    let sheet_metric = [tensors([3.0, 2.0, 1.0]).1];
-    let mut blocked = metrics.clone();
-    for e in 0..blocked.len() {
-        if cube.view().nodes(e).iter().all(|&node| (cube.view().point(node as usize)[0] - 0.5).abs() < 0.07) {
-            blocked[e] = BLOCKED;
-        }
-    }
-    for (name, mesh, metrics) in
-        [("cube", &cube, &metrics[..]), ("cube with a wall", &cube, &blocked[..]), ("sheet", &sheet, &sheet_metric[..])]
-    {
-        let n = mesh.original_node.len();
-        let starts = [(5, 1.0), (n as u32 / 3, 1.3)];
-        let reference = solve::<T>(&problem(mesh, metrics), &starts, &EikonalSettings::default()).unwrap();
+    for Trial { name, mesh, metrics, starts } in &Trial::all(24, 60, 0.07) {
+        let reference = solve::<T>(&problem(mesh, metrics), starts, &EikonalSettings::default()).unwrap();
         for local_solver in VARIANTS {
             let settings = EikonalSettings { local_solver, ..Default::default() };
             for &wide in forms {
                 for window in [2.0, f64::INFINITY] {
                     let device = GpuSettings { wide, window, ..Default::default() };
                     let mut solver = GpuSolver::<T>::new(&problem(mesh, metrics), &settings, &device).unwrap();
-                    let arrival = solver.solve(&starts).unwrap();
-                    let again = solver.solve(&starts).unwrap();
+                    let arrival = solver.solve(starts).unwrap();
+                    let again = solver.solve(starts).unwrap();
                     assert_eq!(arrival.time, again.time, "{name}: two runs differ");
                     let apart = apart(&arrival.time, &reference.time);
                     eprintln!(

@@ -37,6 +37,12 @@ pub(super) trait Element<V: ScatterLanes, const D: usize, const M: usize>: Sized
     fn force(&self, shape: V, x: &[[V; D]; M], u: &[[V; D]; M]) -> [[V; D]; M];
 }
 
+/// How a material answers gradients in D dimensions of an unknown with C components.
+pub(super) trait Fluxes<V, const D: usize, const C: usize> {
+    /// Flux · c_a for g_a = ∂x/∂ξ_a and h_a = ∂u/∂ξ_a, with the cofactors c_a of ∂x/∂ξ: what ∂N/∂ξ_a makes forces of.
+    fn fluxes(&self, g: [[V; D]; D], h: [[V; C]; D]) -> [[V; C]; D];
+}
+
 /// Batches of elements of one kind and material.
 pub(super) struct Batches<'a, T> {
     /// Local node indices times [`grain`], (n_batches, M + 1, N), of strips (n_rows, N).

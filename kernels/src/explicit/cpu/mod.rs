@@ -46,9 +46,7 @@ use super::ElementStepper;
 use super::problem::{Problem, StepperError};
 use super::team::ElementPart;
 use crate::device::DeviceError;
-use crate::dynamics::{
-    Barrier, ModelError, Part, PartStepper, SignalTable, State, Stepper, check_advance, recorded_in,
-};
+use crate::dynamics::{Barrier, ModelError, Part, PartStepper, State, Stepper, Steps, recorded_in};
 use crate::simd::{Level, Real};
 use advance::{Advance, Shared};
 use block::Run;
@@ -254,14 +252,8 @@ impl<T: Real> Stepper for CpuStepper<T> {
     ///
     /// # Panics
     /// Also for several steps of a part that has a halo.
-    fn advance(
-        &mut self,
-        n_steps: usize,
-        signals: &SignalTable,
-        record: &[u64],
-        recording: &mut Vec<f64>,
-    ) -> Result<(), DeviceError> {
-        check_advance(self.step, n_steps, signals, record);
+    fn make(&mut self, steps: Steps<'_>, recording: &mut Vec<f64>) -> Result<(), DeviceError> {
+        let Steps { n: n_steps, signals, record } = steps;
         if n_steps > 1 && (self.held.is_some() || !self.copies.is_empty()) {
             return (0..n_steps).try_for_each(|k| {
                 let step = [self.step];

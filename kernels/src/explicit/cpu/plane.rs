@@ -1,7 +1,7 @@
 //! Elements in the plane.
 
 use super::forces::{
-    Batches, Element, add, axpy, constant, elasticity, gauss_weights, neg, pairs, scale, sub, with_origin,
+    Batches, Element, Fluxes, add, axpy, constant, elasticity, gauss_weights, neg, pairs, scale, sub, with_origin,
 };
 use crate::explicit::units::Material;
 use crate::simd::{Real, ScatterLanes, prefetch};
@@ -37,17 +37,19 @@ impl<V: ScatterLanes, const ALIGNED: bool> Plane<V, ALIGNED> {
         }
     }
 
-    /// Fluxes σ c_a for g_ξ, g_η and ∂u/∂ξ, ∂u/∂η: c_ξ = (g_ηy, −g_ηx), c_η = (−g_ξy, g_ξx).
-    #[inline(always)]
-    fn fluxes(&self, g: [[V; 2]; 2], h: [[V; 2]; 2]) -> [[V; 2]; 2] {
-        self.push(g, h, constant::<V>(1.0) / double_area(g))
-    }
-
-    /// The same with 1 / det J given.
+    /// [`Fluxes`] with 1 / det J given.
     #[inline(always)]
     fn push(&self, g: [[V; 2]; 2], h: [[V; 2]; 2], inverse: V) -> [[V; 2]; 2] {
         let [exx, eyy, gxy] = strain(g, h);
         push_stress(g, self.stress(exx * inverse, eyy * inverse, gxy * inverse))
+    }
+}
+
+/// σ c_a for g_ξ, g_η and ∂u/∂ξ, ∂u/∂η: c_ξ = (g_ηy, −g_ηx), c_η = (−g_ξy, g_ξx).
+impl<V: ScatterLanes, const ALIGNED: bool> Fluxes<V, 2, 2> for Plane<V, ALIGNED> {
+    #[inline(always)]
+    fn fluxes(&self, g: [[V; 2]; 2], h: [[V; 2]; 2]) -> [[V; 2]; 2] {
+        self.push(g, h, constant::<V>(1.0) / double_area(g))
     }
 }
 
@@ -223,31 +225,41 @@ impl<V: ScatterLanes, const ALIGNED: bool> Element<V, 2, 3> for Quadrilateral<V,
 
     #[inline(always)]
     fn force(&self, _: V, x: &[[V; 2]; 3], u: &[[V; 2]; 3]) -> [[V; 2]; 3] {
-        let (x, u) = (&with_origin::<V, 2, 3, 4>(x), &with_origin::<V, 2, 3, 4>(u));
-        let (near, far) = edge_weights();
-        let [x_r, x_s] = along_sides(x);
-        let [u_r, u_s] = along_sides(u);
-        let zero = [constant::<V>(0.0); 2];
-        // Forces along the edges 01, 32, 03, 12.
-        let (mut a, mut b, mut c, mut d) = (zero, zero, zero, zero);
-        for s in 0..2 {
-            for r in 0..2 {
-                let [p, q] = self.0.fluxes([x_r[s], x_s[r]], [u_r[s], u_s[r]]);
-                let (wa, wb) = if s == 0 { (near, far) } else { (far, near) };
-                let (wc, wd) = if r == 0 { (near, far) } else { (far, near) };
-                a = axpy(wa, p, a);
-                b = axpy(wb, p, b);
-                c = axpy(wc, q, c);
-                d = axpy(wd, q, d);
-            }
-        }
-        [sub(a, d), add(b, d), sub(c, b)]
+        quadrilateral(&self.0, x, u)
     }
+}
+
+/// Forces on nodes 1 to 3 of a quadrilateral from the fluxes at 2 × 2 points.
+#[inline(always)]
+pub(super) fn quadrilateral<V: ScatterLanes, const C: usize>(
+    law: &impl Fluxes<V, 2, C>,
+    x: &[[V; 2]; 3],
+    u: &[[V; C]; 3],
+) -> [[V; C]; 3] {
+    let (x, u) = (&with_origin::<V, 2, 3, 4>(x), &with_origin::<V, C, 3, 4>(u));
+    let (near, far) = edge_weights();
+    let [x_r, x_s] = along_sides(x);
+    let [u_r, u_s] = along_sides(u);
+    let zero = [constant::<V>(0.0); C];
+    // Forces along the edges 01, 32, 03, 12.
+    let (mut a, mut b, mut c, mut d) = (zero, zero, zero, zero);
+    for s in 0..2 {
+        for r in 0..2 {
+            let [p, q] = law.fluxes([x_r[s], x_s[r]], [u_r[s], u_s[r]]);
+            let (wa, wb) = if s == 0 { (near, far) } else { (far, near) };
+            let (wc, wd) = if r == 0 { (near, far) } else { (far, near) };
+            a = axpy(wa, p, a);
+            b = axpy(wb, p, b);
+            c = axpy(wc, q, c);
+            d = axpy(wd, q, d);
+        }
+    }
+    [sub(a, d), add(b, d), sub(c, b)]
 }
 
 /// ∂/∂ξ at η = ∓g and ∂/∂η at ξ = ∓g from the two edges along each.
 #[inline(always)]
-pub(super) fn along_sides<V: ScatterLanes, const C: usize>(v: &[[V; C]; 4]) -> [[[V; C]; 2]; 2] {
+fn along_sides<V: ScatterLanes, const C: usize>(v: &[[V; C]; 4]) -> [[[V; C]; 2]; 2] {
     let (near, far) = edge_weights();
     let [a, b, c, d] = [sub(v[1], v[0]), sub(v[2], v[3]), sub(v[3], v[0]), sub(v[2], v[1])];
     [
@@ -258,7 +270,7 @@ pub(super) fn along_sides<V: ScatterLanes, const C: usize>(v: &[[V; C]; 4]) -> [
 
 /// ½ N of the near and of the far edge at a Gauss point.
 #[inline(always)]
-pub(super) fn edge_weights<V: ScatterLanes>() -> (V, V) {
+fn edge_weights<V: ScatterLanes>() -> (V, V) {
     let (near, far) = gauss_weights::<V>();
     let half = constant::<V>(0.5);
     (half * near, half * far)
@@ -281,21 +293,34 @@ impl<V: ScatterLanes> Element<V, 2, 3> for ReducedQuadrilateral<V> {
         let (x, u) = (&with_origin::<V, 2, 3, 4>(x), &with_origin::<V, 2, 3, 4>(u));
         // The mean gradient of a quadrilateral is that of its diagonals p = x₂ − x₀, q = x₃ − x₁: 2A = p × q.
         let (p, q) = (sub(x[2], x[0]), sub(x[3], x[1]));
-        let (up, uq) = (sub(u[2], u[0]), sub(u[3], u[1]));
         let double_area = p[0] * q[1] - p[1] * q[0];
         let inverse = constant::<V>(1.0) / double_area;
-        // (σ c_p, σ c_q): forces ± on the ends of the diagonals.
-        let [fp, fq] = self.plane.fluxes([p, q], [up, uq]);
-        // q = h·u − (∂u/∂x) h·x, force κ q (h_I − B_I·(h·x)); κ = κ' Σ B² / A, Σ B² = (p² + q²) / 2.
-        let hx = sub(add(x[0], x[2]), add(x[1], x[3]));
-        let hu = sub(add(u[0], u[2]), add(u[1], u[3]));
-        let squares = p[0].fma(p[0], p[1].fma(p[1], q[0].fma(q[0], q[1] * q[1])));
-        let kappa = self.hourglass * squares * inverse;
-        // h·x in the diagonals' frame: h·x = m_p p + m_q q.
-        let m_p = (hx[0] * q[1] - hx[1] * q[0]) * inverse;
-        let m_q = (p[0] * hx[1] - p[1] * hx[0]) * inverse;
-        let amount = scale(kappa, axpy(-m_p, up, axpy(-m_q, uq, hu)));
-        let (fp, fq) = (axpy(-m_p, amount, fp), axpy(-m_q, amount, fq));
-        [neg(add(amount, fq)), add(amount, fp), sub(fq, amount)]
+        reduced_quadrilateral(&self.plane, self.hourglass, inverse, x, u)
     }
+}
+
+/// Forces on nodes 1 to 3 of a quadrilateral with one point and hourglass stiffness, given one over its double area.
+#[inline(always)]
+pub(super) fn reduced_quadrilateral<V: ScatterLanes, const C: usize>(
+    law: &impl Fluxes<V, 2, C>,
+    hourglass: V,
+    inverse: V,
+    x: &[[V; 2]; 4],
+    u: &[[V; C]; 4],
+) -> [[V; C]; 3] {
+    let (p, q) = (sub(x[2], x[0]), sub(x[3], x[1]));
+    let (up, uq) = (sub(u[2], u[0]), sub(u[3], u[1]));
+    // (σ c_p, σ c_q): forces ± on the ends of the diagonals.
+    let [fp, fq] = law.fluxes([p, q], [up, uq]);
+    // q = h·u − (∂u/∂x) h·x, force κ q (h_I − B_I·(h·x)); κ = κ' Σ B² / A, Σ B² = (p² + q²) / 2.
+    let hx = sub(add(x[0], x[2]), add(x[1], x[3]));
+    let hu = sub(add(u[0], u[2]), add(u[1], u[3]));
+    let squares = p[0].fma(p[0], p[1].fma(p[1], q[0].fma(q[0], q[1] * q[1])));
+    let kappa = hourglass * squares * inverse;
+    // h·x in the diagonals' frame: h·x = m_p p + m_q q.
+    let m_p = (hx[0] * q[1] - hx[1] * q[0]) * inverse;
+    let m_q = (p[0] * hx[1] - p[1] * hx[0]) * inverse;
+    let amount = scale(kappa, axpy(-m_p, up, axpy(-m_q, uq, hu)));
+    let (fp, fq) = (axpy(-m_p, amount, fp), axpy(-m_q, amount, fq));
+    [neg(add(amount, fq)), add(amount, fp), sub(fq, amount)]
 }

@@ -1,7 +1,8 @@
 //! Elements in space.
 
 use super::forces::{
-    Element, add, array, axpy, constant, elasticity, gauss_weights, neg, scale, sub, with_origin, without_origin,
+    Element, Fluxes, add, array, axpy, constant, elasticity, gauss_weights, neg, scale, sub, with_origin,
+    without_origin,
 };
 use crate::explicit::units::Material;
 use crate::simd::{Real, ScatterLanes};
@@ -36,15 +37,6 @@ impl<V: ScatterLanes, const ALIGNED: bool> Solid<V, ALIGNED> {
         }
     }
 
-    /// σ c_a, a = ξ, η, ζ, for g_a and h_a = ∂u/∂ξ_a.
-    #[inline(always)]
-    fn fluxes(&self, g: [[V; 3]; 3], h: [[V; 3]; 3]) -> [[V; 3]; 3] {
-        let c = [cross(g[1], g[2]), cross(g[2], g[0]), cross(g[0], g[1])];
-        let det = dot(g[0], c[0]);
-        let s = self.stress_of(mean_gradient(c, h), constant::<V>(1.0) / det);
-        array!([c[0]; 3], a => [dot(s[0], c[a]), dot(s[1], c[a]), dot(s[2], c[a])])
-    }
-
     /// σ, 3 × 3, of the displacement gradient `l` × `inverse`.
     #[inline(always)]
     fn stress_of(&self, l: [[V; 3]; 3], inverse: V) -> [[V; 3]; 3] {
@@ -57,6 +49,17 @@ impl<V: ScatterLanes, const ALIGNED: bool> Solid<V, ALIGNED> {
             (l[1][2] + l[2][1]) * inverse,
         ]);
         [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+    }
+}
+
+/// σ c_a.
+impl<V: ScatterLanes, const ALIGNED: bool> Fluxes<V, 3, 3> for Solid<V, ALIGNED> {
+    #[inline(always)]
+    fn fluxes(&self, g: [[V; 3]; 3], h: [[V; 3]; 3]) -> [[V; 3]; 3] {
+        let c = [cross(g[1], g[2]), cross(g[2], g[0]), cross(g[0], g[1])];
+        let det = dot(g[0], c[0]);
+        let s = self.stress_of(mean_gradient(c, h), constant::<V>(1.0) / det);
+        array!([c[0]; 3], a => [dot(s[0], c[a]), dot(s[1], c[a]), dot(s[2], c[a])])
     }
 }
 
@@ -73,7 +76,7 @@ pub(super) fn cross<V: ScatterLanes>(a: [V; 3], b: [V; 3]) -> [V; 3] {
 
 /// a × b + c.
 #[inline(always)]
-pub(super) fn add_cross<V: ScatterLanes>(a: [V; 3], b: [V; 3], c: [V; 3]) -> [V; 3] {
+fn add_cross<V: ScatterLanes>(a: [V; 3], b: [V; 3], c: [V; 3]) -> [V; 3] {
     [
         a[2].fnma(b[1], a[1].fma(b[2], c[0])),
         a[0].fnma(b[2], a[2].fma(b[0], c[1])),
@@ -112,36 +115,41 @@ impl<V: ScatterLanes> Element<V, 3, 5> for Wedge<V> {
 
     #[inline(always)]
     fn force(&self, _: V, x: &[[V; 3]; 5], u: &[[V; 3]; 5]) -> [[V; 3]; 5] {
-        let (x, u) = (&with_origin::<V, 3, 5, 6>(x), &with_origin::<V, 3, 5, 6>(u));
-        // N of the bottom and of the top triangle, at the lower and the upper point.
-        let (near, far) = gauss_weights::<V>();
-        let side = [[near, far], [far, near]];
-        let third = constant::<V>(1.0 / 3.0);
-        let (x_up, x_r, x_s) = wedge_edges(x);
-        let (u_up, u_r, u_s) = wedge_edges(u);
-        let mean = |up: &[[V; 3]; 3]| scale(third, add(up[0], add(up[1], up[2])));
-        let (x_up, u_up) = (mean(&x_up), mean(&u_up));
-        let zero = [constant::<V>(0.0); 3];
-        let mut f = [zero; 6];
-        let mut up = zero;
-        for side in &side {
-            let [p, q, t] =
-                self.0.fluxes([mix(side, &x_r), mix(side, &x_s), x_up], [mix(side, &u_r), mix(side, &u_s), u_up]);
-            up = add(up, t);
-            for top in 0..2 {
-                let n = side[top];
-                f[3 * top] = axpy(-n, add(p, q), f[3 * top]);
-                f[3 * top + 1] = axpy(n, p, f[3 * top + 1]);
-                f[3 * top + 2] = axpy(n, q, f[3 * top + 2]);
-            }
-        }
-        let up = scale(constant::<V>(1.0 / 6.0), up);
-        for i in 0..3 {
-            f[i] = sub(f[i], up);
-            f[3 + i] = add(f[3 + i], up);
-        }
-        without_origin(f)
+        wedge(&self.0, x, u)
     }
+}
+
+/// Forces on nodes 1 to 5 of a wedge from the fluxes at 1 × 2 points.
+#[inline(always)]
+pub(super) fn wedge<V: ScatterLanes, const C: usize>(
+    law: &impl Fluxes<V, 3, C>,
+    x: &[[V; 3]; 5],
+    u: &[[V; C]; 5],
+) -> [[V; C]; 5] {
+    let (x, u) = (&with_origin::<V, 3, 5, 6>(x), &with_origin::<V, C, 5, 6>(u));
+    // N of the bottom and of the top triangle, at the lower and the upper point.
+    let (near, far) = gauss_weights::<V>();
+    let side = [[near, far], [far, near]];
+    let third = constant::<V>(1.0 / 3.0);
+    let (x_up, x_r, x_s) = wedge_edges(x);
+    let (u_up, u_r, u_s) = wedge_edges(u);
+    let x_up = scale(third, add(x_up[0], add(x_up[1], x_up[2])));
+    let u_up = scale(third, add(u_up[0], add(u_up[1], u_up[2])));
+    let zero = [constant::<V>(0.0); C];
+    let mut f = [zero; 6];
+    let mut up = zero;
+    for side in &side {
+        let [p, q, t] = law.fluxes([mix(side, &x_r), mix(side, &x_s), x_up], [mix(side, &u_r), mix(side, &u_s), u_up]);
+        up = add(up, t);
+        for top in 0..2 {
+            let n = side[top];
+            f[3 * top] = axpy(-n, add(p, q), f[3 * top]);
+            f[3 * top + 1] = axpy(n, p, f[3 * top + 1]);
+            f[3 * top + 2] = axpy(n, q, f[3 * top + 2]);
+        }
+    }
+    let up = scale(constant::<V>(1.0 / 6.0), up);
+    [sub(f[1], up), sub(f[2], up), add(f[3], up), add(f[4], up), add(f[5], up)]
 }
 
 /// C3D6F: 3 × 2 points.
@@ -188,7 +196,7 @@ impl<V: ScatterLanes> Element<V, 3, 5> for FullWedge<V> {
 
 /// Σ w_i v_i.
 #[inline(always)]
-pub(super) fn mix<V: ScatterLanes, const N: usize, const C: usize>(w: &[V; N], v: &[[V; C]; N]) -> [V; C] {
+fn mix<V: ScatterLanes, const N: usize, const C: usize>(w: &[V; N], v: &[[V; C]; N]) -> [V; C] {
     let mut sum = scale(w[0], v[0]);
     for i in 1..N {
         sum = axpy(w[i], v[i], sum);
@@ -199,7 +207,7 @@ pub(super) fn mix<V: ScatterLanes, const N: usize, const C: usize>(w: &[V; N], v
 /// Half the three edges upwards; the first and the second edge of the bottom and of the top.
 #[inline(always)]
 #[allow(clippy::type_complexity)]
-pub(super) fn wedge_edges<V: ScatterLanes, const C: usize>(v: &[[V; C]; 6]) -> ([[V; C]; 3], [[V; C]; 2], [[V; C]; 2]) {
+fn wedge_edges<V: ScatterLanes, const C: usize>(v: &[[V; C]; 6]) -> ([[V; C]; 3], [[V; C]; 2], [[V; C]; 2]) {
     let half = constant::<V>(0.5);
     (
         array!([v[0]; 3], i => scale(half, sub(v[i + 3], v[i]))),
@@ -252,7 +260,7 @@ const SLOPES: [[usize; 4]; 3] = [[0, 5, 4, 6], [1, 5, 3, 6], [2, 4, 3, 6]];
 /// 8 ∂/∂ξ_a at the Gauss points, (−,−), (+,−), (−,+), (+,+) of the other two coordinates, from modes times those of the
 /// points.
 #[inline(always)]
-pub(super) fn slopes<V: ScatterLanes, const C: usize>(s: &[[V; C]; 7], axis: usize) -> [[V; C]; 4] {
+fn slopes<V: ScatterLanes, const C: usize>(s: &[[V; C]; 7], axis: usize) -> [[V; C]; 4] {
     let [base, first, second, both] = SLOPES[axis];
     let (low, high) = (sub(s[base], s[second]), add(s[base], s[second]));
     let (fall, rise) = (sub(s[first], s[both]), add(s[first], s[both]));
@@ -261,7 +269,7 @@ pub(super) fn slopes<V: ScatterLanes, const C: usize>(s: &[[V; C]; 7], axis: usi
 
 /// The transpose of `slopes`.
 #[inline(always)]
-pub(super) fn add_slopes<V: ScatterLanes, const C: usize>(q: &mut [[V; C]; 7], points: &[[V; C]; 4], axis: usize) {
+fn add_slopes<V: ScatterLanes, const C: usize>(q: &mut [[V; C]; 7], points: &[[V; C]; 4], axis: usize) {
     let [base, first, second, both] = SLOPES[axis];
     let (low, high) = (add(points[1], points[0]), add(points[3], points[2]));
     let (fall, rise) = (sub(points[1], points[0]), sub(points[3], points[2]));
@@ -273,7 +281,7 @@ pub(super) fn add_slopes<V: ScatterLanes, const C: usize>(q: &mut [[V; C]; 7], p
 
 /// Modes times their values at the Gauss points, 1/√3 for each coordinate beyond the first.
 #[inline(always)]
-pub(super) fn at_points<V: ScatterLanes, const C: usize>(s: [[V; C]; 7]) -> [[V; C]; 7] {
+fn at_points<V: ScatterLanes, const C: usize>(s: [[V; C]; 7]) -> [[V; C]; 7] {
     let (edge, third) = (constant::<V>(1.0 / 3.0f64.sqrt()), constant::<V>(1.0 / 3.0));
     [s[0], s[1], s[2], scale(edge, s[3]), scale(edge, s[4]), scale(edge, s[5]), scale(third, s[6])]
 }
@@ -290,26 +298,54 @@ impl<V: ScatterLanes, const ALIGNED: bool> Element<V, 3, 7> for Hexahedron<V, AL
 
     #[inline(always)]
     fn force(&self, _: V, x: &[[V; 3]; 7], u: &[[V; 3]; 7]) -> [[V; 3]; 7] {
-        let (x, u) = (at_points(modes(x)), at_points(modes(u)));
-        let g = [slopes(&x, 0), slopes(&x, 1), slopes(&x, 2)];
-        let h = [slopes(&u, 0), slopes(&u, 1), slopes(&u, 2)];
-        let zero = [constant::<V>(0.0); 3];
-        let mut flux = [[zero; 4]; 3];
-        // Not unrolled: two thousand instructions in a row take longer to compile than they save.
-        for point in 0..std::hint::black_box(8) {
-            let (r, s, t) = (point & 1, point >> 1 & 1, point >> 2 & 1);
-            let at = [2 * t + s, 2 * t + r, 2 * s + r];
-            let f = self.0.fluxes(array!([zero; 3], a => g[a][at[a]]), array!([zero; 3], a => h[a][at[a]]));
-            for a in 0..3 {
-                flux[a][at[a]] = add(flux[a][at[a]], f[a]);
-            }
-        }
-        let mut q = [zero; 7];
-        for axis in 0..3 {
-            add_slopes(&mut q, &flux[axis], axis);
-        }
-        spread(&at_points(q))
+        hexahedron(&self.0, x, u)
     }
+}
+
+/// Forces on nodes 1 to 7 of a hexahedron from the fluxes at 2 × 2 × 2 points: of what is 512 times as large as it should be.
+#[inline(always)]
+pub(super) fn hexahedron<V: ScatterLanes, const C: usize>(
+    law: &impl Fluxes<V, 3, C>,
+    x: &[[V; 3]; 7],
+    u: &[[V; C]; 7],
+) -> [[V; C]; 7] {
+    let (x, u) = (at_points(modes(x)), at_points(modes(u)));
+    let g = [slopes(&x, 0), slopes(&x, 1), slopes(&x, 2)];
+    let h = [slopes(&u, 0), slopes(&u, 1), slopes(&u, 2)];
+    let zero = [constant::<V>(0.0); C];
+    let mut flux = [[zero; 4]; 3];
+    // Not unrolled: two thousand instructions in a row take longer to compile than they save.
+    for point in 0..std::hint::black_box(8) {
+        let (r, s, t) = (point & 1, point >> 1 & 1, point >> 2 & 1);
+        let at = [2 * t + s, 2 * t + r, 2 * s + r];
+        let f = law.fluxes([g[0][at[0]], g[1][at[1]], g[2][at[2]]], [h[0][at[0]], h[1][at[1]], h[2][at[2]]]);
+        for a in 0..3 {
+            flux[a][at[a]] = add(flux[a][at[a]], f[a]);
+        }
+    }
+    let mut q = [zero; 7];
+    for axis in 0..3 {
+        add_slopes(&mut q, &flux[axis], axis);
+    }
+    spread(&at_points(q))
+}
+
+/// ∫ ∂N/∂x dV over a hexahedron by modes, b_m, and one over its volume, given the modes of x; all 64 times as large as they
+/// should be. 64 V = (ξ, η, ζ) + ⅓ [(ξη, η, ηζ) + (ξ, ξη, ζξ) + (ζξ, ηζ, ζ)] in triple products of the modes: the others vanish
+/// over the cube. b_m is its derivative by mode m, so that B̄_I = Σ_m h_mI b_m.
+#[inline(always)]
+pub(super) fn mean_derivatives<V: ScatterLanes>(x: &[[V; 3]; 7]) -> ([[V; 3]; 6], V) {
+    let third = constant::<V>(1.0 / 3.0);
+    let [p, q, r] = [scale(third, x[3]), scale(third, x[4]), scale(third, x[5])];
+    let b = [
+        add_cross(r, x[4], cross(x[1], x[2])),
+        add_cross(p, x[5], cross(x[2], x[0])),
+        add_cross(q, x[3], cross(x[0], x[1])),
+        add_cross(r, x[1], cross(x[2], q)),
+        add_cross(p, x[2], cross(x[0], r)),
+        add_cross(q, x[0], cross(x[1], p)),
+    ];
+    (b, constant::<V>(1.0) / (dot(x[0], b[0]) + dot(x[3], b[3])))
 }
 
 /// C3D8R: exact mean gradient B̄ = ∫ ∂N/∂x dV and hourglass stiffness.
@@ -329,19 +365,7 @@ impl<V: ScatterLanes> Element<V, 3, 7> for ReducedHexahedron<V> {
     #[inline(always)]
     fn force(&self, _: V, x: &[[V; 3]; 7], u: &[[V; 3]; 7]) -> [[V; 3]; 7] {
         let (x, u) = (modes(x), modes(u));
-        // 64 V = (ξ, η, ζ) + ⅓ [(ξη, η, ηζ) + (ξ, ξη, ζξ) + (ζξ, ηζ, ζ)] in triple products of the modes of x: the others
-        // vanish over the cube. b_m is its derivative by mode m, so that B̄_I = Σ_m h_mI b_m.
-        let third = constant::<V>(1.0 / 3.0);
-        let [p, q, r] = [scale(third, x[3]), scale(third, x[4]), scale(third, x[5])];
-        let b = [
-            add_cross(r, x[4], cross(x[1], x[2])),
-            add_cross(p, x[5], cross(x[2], x[0])),
-            add_cross(q, x[3], cross(x[0], x[1])),
-            add_cross(r, x[1], cross(x[2], q)),
-            add_cross(p, x[2], cross(x[0], r)),
-            add_cross(q, x[0], cross(x[1], p)),
-        ];
-        let inverse = constant::<V>(1.0) / (dot(x[0], b[0]) + dot(x[3], b[3]));
+        let (b, inverse) = mean_derivatives(&x);
         // V ∂u_i/∂x_j and Σ B̄².
         let mut gradient = [b[0]; 3];
         let mut squares = constant::<V>(0.0);

@@ -11,7 +11,7 @@ use super::*;
 use crate::test_support::{anisotropic, box_mesh, isotropic, section};
 
 fn properties(elasticity: Elasticity, rotation: [f64; 9]) -> Result<SectionProperties, MaterialError> {
-    let material = Material { name: "M".into(), density: 7900.0, elasticity, damping_alpha: 0.0, damping_beta: 0.0 };
+    let material = Material::new("M", 7900.0, elasticity);
     let section = Section {
         name: "S".into(),
         material: 0,

@@ -37,7 +37,7 @@ use crate::device::{
     Arena, Buffer, DeviceError, Gpu, Graph, Kernel, MemoryReport, Module, Opened, Slice, Stream, arguments, field,
 };
 use crate::dynamics::signals::Signals;
-use crate::dynamics::{SignalTable, State, Stepper};
+use crate::dynamics::{State, Stepper, Steps};
 use crate::simd::Real;
 use launches::Launches;
 use layout::{Params, WINDOW};
@@ -420,18 +420,11 @@ impl<T: Real> Stepper for GpuStepper<T> {
         false
     }
 
-    fn advance(
-        &mut self,
-        n_steps: usize,
-        _signals: &SignalTable,
-        record: &[u64],
-        recording: &mut Vec<f64>,
-    ) -> Result<(), DeviceError> {
-        crate::dynamics::check_record(self.step, n_steps, record);
-        if n_steps == 0 {
+    fn make(&mut self, steps: Steps<'_>, recording: &mut Vec<f64>) -> Result<(), DeviceError> {
+        if steps.n == 0 {
             return Ok(());
         }
-        let outcome = self.make_steps(n_steps, record, recording);
+        let outcome = self.make_steps(steps.n, steps.record, recording);
         match &self.shared {
             // The others wait at their next pass, or here, for a device that failed between passes.
             Some(shared) if self.one_pass => shared.agree(outcome),

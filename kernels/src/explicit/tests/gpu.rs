@@ -121,13 +121,8 @@ fn amplitudes(dt: f64) -> Vec<Amplitude> {
         AmplitudeShape::Ricker { frequency: 5.0 / t, peak_time: 0.3 * t },
         AmplitudeShape::GaussianPulse { rate: 100.0 / (t * t), peak_time: 0.5 * t },
     ];
-    let amplitude = |(i, shape)| Amplitude {
-        name: String::new(),
-        shape,
-        scale: 1.0 - 0.1 * i as f64,
-        delay: 0.03 * i as f64 * t,
-        absolute: false,
-    };
+    let amplitude =
+        |(i, shape)| Amplitude { scale: 1.0 - 0.1 * i as f64, delay: 0.03 * i as f64 * t, ..Amplitude::new("", shape) };
     shapes.into_iter().enumerate().map(amplitude).collect()
 }
 

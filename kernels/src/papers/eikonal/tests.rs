@@ -2,27 +2,16 @@ use pogo_formats::eikonal::sub_domains;
 
 use super::*;
 use crate::eikonal::tests::gpu::apart;
-use crate::eikonal::tests::{patchwork, problem, worst};
-use crate::eikonal::{BLOCKED, EikonalProblem, EikonalSettings, solve};
+use crate::eikonal::tests::{Trial, problem, worst};
+use crate::eikonal::{EikonalProblem, EikonalSettings, solve};
 use crate::simd::Real;
-use crate::test_meshes::{surface, tensors};
 
 /// Both approaches of the paper, by the interfaces of the block file, give the times of the whole mesh; whatever the threads.
 #[test]
 fn sub_domains_that_exchange_give_the_same_times() {
-    let (cube, metrics) = patchwork(12);
-    let mut blocked = metrics.clone();
-    for e in 0..blocked.len() {
-        if cube.view().nodes(e).iter().all(|&node| (cube.view().point(node as usize)[0] - 0.5).abs() < 0.12) {
-            blocked[e] = BLOCKED;
-        }
-    }
-    let sheet = surface(30, 0.25, |x, y| [x.cos(), x.sin(), y]);
-    let sheet_metric = [tensors([3.0, 2.0, 1.0]).1];
-    for (mesh, metrics) in [(&cube, &metrics[..]), (&cube, &blocked[..]), (&sheet, &sheet_metric[..])] {
+    for Trial { mesh, metrics, starts, .. } in &Trial::all(12, 30, 0.12) {
         let n = mesh.original_node.len();
-        let starts = [(5, 1.0), (n as u32 / 3, 1.3)];
-        let whole = solve::<f64>(&problem(mesh, metrics), &starts, &EikonalSettings::default()).unwrap();
+        let whole = solve::<f64>(&problem(mesh, metrics), starts, &EikonalSettings::default()).unwrap();
         for n_domains in [1, 9, 74, n] {
             let mut node_first: Vec<u32> = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
             // An empty sub-domain.
@@ -33,7 +22,7 @@ fn sub_domains_that_exchange_give_the_same_times() {
                 let solver = SubDomainSolver::<f64>::new(&problem, &EikonalSettings::default(), approach).unwrap();
                 let solve_on = |threads| {
                     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                    pool.install(|| solver.solve(&starts)).unwrap()
+                    pool.install(|| solver.solve(starts)).unwrap()
                 };
                 let arrival = solve_on(2);
                 assert!(worst(&arrival.time, &whole.time) < 1e-13, "{n_domains}, {approach:?}");
@@ -55,21 +44,9 @@ fn sub_domains_on_a_device_give_the_times_of_the_cpu() {
 }
 
 fn on_a_device<T: Real>(precision: &str, limit: f64) {
-    let (cube, metrics) = patchwork(24);
-    let sheet = surface(60, 0.25, |x, y| [x.cos(), x.sin(), y]);
-    let sheet_metric = [tensors([3.0, 2.0, 1.0]).1];
-    let mut blocked = metrics.clone();
-    for e in 0..blocked.len() {
-        if cube.view().nodes(e).iter().all(|&node| (cube.view().point(node as usize)[0] - 0.5).abs() < 0.07) {
-            blocked[e] = BLOCKED;
-        }
-    }
-    for (name, mesh, metrics) in
-        [("cube", &cube, &metrics[..]), ("cube with a wall", &cube, &blocked[..]), ("sheet", &sheet, &sheet_metric[..])]
-    {
+    for Trial { name, mesh, metrics, starts } in &Trial::all(24, 60, 0.07) {
         let n = mesh.original_node.len();
-        let starts = [(5, 1.0), (n as u32 / 3, 1.3)];
-        let reference = solve::<T>(&problem(mesh, metrics), &starts, &EikonalSettings::default()).unwrap();
+        let reference = solve::<T>(&problem(mesh, metrics), starts, &EikonalSettings::default()).unwrap();
         for n_domains in [1, 9, 74, 2700] {
             let node_first: Vec<u32> = (0..=n_domains).map(|d| (d * n / n_domains) as u32).collect();
             let domains = sub_domains("morton", &node_first, mesh);
@@ -79,7 +56,7 @@ fn on_a_device<T: Real>(precision: &str, limit: f64) {
             {
                 let device = GpuDomainSettings { ordinal: 0, approach, inner };
                 let mut solver = sub_domains_on_gpu::<T>(&problem, &EikonalSettings::default(), &device).unwrap();
-                let arrival = solver.solve(&starts).unwrap();
+                let arrival = solver.solve(starts).unwrap();
                 let apart = apart(&arrival.time, &reference.time);
                 eprintln!(
                     "{precision}, {name}, {n_domains} sub-domains, {approach:?}, {inner} inner: {apart:.1e} apart, {} rounds, {} solves",

@@ -21,7 +21,7 @@ use super::events::Schedule;
 use super::springs::Springs;
 use super::{Addressing, Cause, Change, Energies, SpringError, SpringProblem, SpringStepper, State};
 use crate::device::DeviceError;
-use crate::dynamics::{Barrier, Part, SignalTable, Stepper};
+use crate::dynamics::{Barrier, Part, Stepper, Steps};
 use crate::ranks::Ranks;
 use crate::simd::{Level, Real};
 use grid::Grid;
@@ -377,14 +377,8 @@ impl<T: Real> Stepper for CpuStepper<'_, T> {
         self.step
     }
 
-    fn advance(
-        &mut self,
-        n_steps: usize,
-        signals: &SignalTable,
-        record: &[u64],
-        recording: &mut Vec<f64>,
-    ) -> Result<(), DeviceError> {
-        crate::dynamics::check_advance(self.step, n_steps, signals, record);
+    fn make(&mut self, steps: Steps<'_>, recording: &mut Vec<f64>) -> Result<(), DeviceError> {
+        let Steps { n: n_steps, signals, record } = steps;
         self.problem.check_signals(signals);
         let (first, end) = (self.step, self.step + n_steps as u64);
         let row = 3 * self.monitors.len();

@@ -7,7 +7,7 @@ use super::host::Host;
 use super::layout::*;
 use super::tables::whole_tiles;
 use crate::device::{Buffer, DeviceError, Graph, Kernel, Slice, arguments};
-use crate::dynamics::{SignalTable, Stepper};
+use crate::dynamics::{Stepper, Steps};
 use crate::simd::Real;
 use crate::spring::{Cause, Change, Energies, SpringStepper, Springs, State};
 
@@ -225,14 +225,8 @@ impl<T: Real> Stepper for GpuStepper<'_, T> {
         self.step
     }
 
-    fn advance(
-        &mut self,
-        n_steps: usize,
-        signals: &SignalTable,
-        record: &[u64],
-        recording: &mut Vec<f64>,
-    ) -> Result<(), DeviceError> {
-        crate::dynamics::check_advance(self.step, n_steps, signals, record);
+    fn make(&mut self, steps: Steps<'_>, recording: &mut Vec<f64>) -> Result<(), DeviceError> {
+        let Steps { n: n_steps, signals, record } = steps;
         self.problem.check_signals(signals);
         if n_steps == 0 {
             return Ok(());

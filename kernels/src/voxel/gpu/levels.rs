@@ -642,8 +642,8 @@ mod tests {
                  extern \"C\" unsigned long long bytes() {{ return sizeof(Tables); }}\n"
             );
             std::fs::write(folder.join("twin.cpp"), code).expect("can write");
-            let mut compiler = std::process::Command::new("c++");
-            compiler.args(["-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-pthread", "-o", "twin.so", "twin.cpp"]);
+            let mut compiler = super::super::layout::header::header().compiler(&folder);
+            compiler.args(["-O1", "-w", "-shared", "-fPIC", "-pthread", "-o", "twin.so", "twin.cpp"]);
             match compiler.current_dir(&folder).status() {
                 Ok(status) => assert!(status.success(), "levels.cuh does not compile for the host"),
                 Err(_) => {

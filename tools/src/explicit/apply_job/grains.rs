@@ -54,12 +54,9 @@ pub(super) fn grains(
         }
         n_elements += grain.elements.len();
         deck.sections.push(Section {
-            name,
-            material: material as u32,
             material_from_global: given.orientations[grain.orientation].material_from_global(),
             thickness: given.thickness.unwrap_or(1.0),
-            hourglass_factor: 1.0,
-            mass_factor: 1.0,
+            ..Section::new(name, material as u32)
         });
     }
     let sections = deck.mesh.groups.iter_mut().flat_map(|group| &mut group.section);

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use pogo_formats::dynamics::{AmplitudeShape, BoundaryKind, Increment, LoadKind, NodalQuantity, OutputInterval, Start};
+use pogo_formats::dynamics::{AmplitudeShape, BoundaryKind, Increment, LoadKind, NodalQuantity, OutputInterval};
 use pogo_formats::explicit::{AbsorbingProfile, ExplicitSettings, Lumping, Setup};
 use pogo_formats::job::Sides;
 use pogo_formats::mesh::{ElementGroup, ElementKind, Mesh, NamedSet};
@@ -15,28 +15,8 @@ use crate::conditions::{Nearest, area_fractions, tributary_fractions};
 /// Nothing but a time and an increment.
 pub(crate) fn setup() -> Setup {
     Setup {
-        title: String::new(),
-        materials: Vec::new(),
-        sections: Vec::new(),
-        amplitudes: Vec::new(),
-        loads: Vec::new(),
-        boundaries: Vec::new(),
-        initial_velocities: Vec::new(),
-        shots: Vec::new(),
-        copied: Default::default(),
-        linear: Default::default(),
-        interface: Default::default(),
-        impedances: Vec::new(),
-        absorbing_layers: Vec::new(),
-        element_histories: Vec::new(),
-        histories: Vec::new(),
-        fields: Vec::new(),
-        explicit: ExplicitSettings {
-            time: 1.0,
-            increment: Increment::Fixed(1.0),
-            lumping: Lumping::RowSum,
-            start: Start::SecondOrder,
-        },
+        explicit: ExplicitSettings { time: 1.0, increment: Increment::Fixed(1.0), ..ExplicitSettings::default() },
+        ..Setup::default()
     }
 }
 

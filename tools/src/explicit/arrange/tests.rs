@@ -57,6 +57,16 @@ pub(crate) fn triangles(nx: usize, ny: usize, keep: impl Fn(usize, usize) -> boo
     mesh(2, coordinates, vec![(ElementKind::Cpe3, connectivity)])
 }
 
+/// Plates of triangles with holes.
+pub(crate) fn plates() -> impl Strategy<Value = Mesh> {
+    let holes = prop::collection::vec((0_usize..25, 0_usize..25, 1_usize..8), 0..6);
+    (1_usize..25, 1_usize..25, holes).prop_map(|(nx, ny, holes)| {
+        triangles(nx, ny, |i, j| {
+            !holes.iter().any(|&(x, y, size)| (x..x + size).contains(&i) && (y..y + size).contains(&j))
+        })
+    })
+}
+
 /// Hexahedra, wedges or tetrahedra in layers of a box of n³ cells.
 pub(crate) fn solid(n: usize) -> Mesh {
     let mut coordinates = Vec::new();
@@ -315,16 +325,7 @@ fn same_for_every_thread_count() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn any_plate(
-        nx in 1_usize..25,
-        ny in 1_usize..25,
-        capacity in 1_usize..90,
-        which in 0_usize..3,
-        holes in prop::collection::vec((0_usize..25, 0_usize..25, 1_usize..8), 0..6),
-    ) {
-        let model = triangles(nx, ny, |i, j| {
-            !holes.iter().any(|&(x, y, size)| (x..x + size).contains(&i) && (y..y + size).contains(&j))
-        });
+    fn any_plate(model in plates(), capacity in 1_usize..90, which in 0_usize..3) {
         check(&model, &arranged(&model, ALL[which], capacity, false), capacity);
     }
 }

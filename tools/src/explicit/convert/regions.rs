@@ -125,13 +125,7 @@ mod tests {
                 axes[3 * row + column] = (0..3).map(|k| about_x[3 * row + k] * about_z[3 * k + column]).sum();
             }
         }
-        let material = |elasticity| Material {
-            name: "m".into(),
-            density: 2000.0,
-            elasticity,
-            damping_alpha: 0.0,
-            damping_beta: 0.0,
-        };
+        let material = |elasticity| Material::new("m", 2000.0, elasticity);
         let turned = material(Elasticity::Anisotropic(global_stiffness(&law, &axes).unwrap()));
         let local = material(law);
         for direction in [[1.0, 0.0, 0.0], [0.0, 0.6, 0.8], [0.48, 0.6, 0.64]] {

@@ -35,21 +35,9 @@ fn small(folder: &std::path::Path) -> PathBuf {
         node_sets: vec![NamedSet { name: "left".into(), members: vec![0, 3] }],
         element_sets: vec![NamedSet { name: "all".into(), members: vec![0, 1, 2] }],
     };
-    let material = |name: &str, elasticity, damping_alpha| Material {
-        name: name.into(),
-        density: 7800.0,
-        elasticity,
-        damping_alpha,
-        damping_beta: 0.0,
-    };
-    let section = |name: &str, material, thickness| Section {
-        name: name.into(),
-        material,
-        material_from_global: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
-        thickness,
-        hourglass_factor: 1.0,
-        mass_factor: 1.0,
-    };
+    let material =
+        |name, elasticity, damping_alpha| Material { damping_alpha, ..Material::new(name, 7800.0, elasticity) };
+    let section = |name, material, thickness| Section { thickness, ..Section::new(name, material) };
     let load = |name: &str, kind, amplitude| Load { name: name.into(), kind, magnitude: 1e5, amplitude };
     let cubic = [168e9, 121e9, 168e9, 121e9, 121e9, 168e9, 75e9, 75e9, 75e9];
     let setup = Setup {
@@ -61,11 +49,9 @@ fn small(folder: &std::path::Path) -> PathBuf {
         ],
         sections: vec![section("left", 0, 1.0), section("right half", 1, 0.01)],
         amplitudes: vec![Amplitude {
-            name: "burst".into(),
-            shape: AmplitudeShape::ToneBurst { window: Window::Hann, frequency: 1e6, cycles: 5.0 },
             scale: 2.0,
             delay: 1e-6,
-            absolute: false,
+            ..Amplitude::new("burst", AmplitudeShape::ToneBurst { window: Window::Hann, frequency: 1e6, cycles: 5.0 })
         }],
         loads: vec![
             load(
@@ -84,18 +70,12 @@ fn small(folder: &std::path::Path) -> PathBuf {
             amplitude: None,
         }],
         initial_velocities: vec![InitialVelocity { name: "fly".into(), nodes: vec![2], component: 0, value: 2.0 }],
-        shots: Vec::new(),
-        copied: Default::default(),
-        linear: Default::default(),
-        interface: Default::default(),
-        impedances: Vec::new(),
         absorbing_layers: vec![AbsorbingLayer {
             name: "end".into(),
             elements: vec![0],
             depth_fraction: vec![0.5],
             profile: AbsorbingProfile::Damping { d_max: 1e6, exponent: 3.0 },
         }],
-        element_histories: Vec::new(),
         histories: vec![HistoryRequest {
             set: "tip".into(),
             nodes: vec![2, 5],
@@ -110,9 +90,9 @@ fn small(folder: &std::path::Path) -> PathBuf {
         explicit: ExplicitSettings {
             time: 1e-5,
             increment: Increment::Automatic { factor: 0.9 },
-            lumping: Lumping::RowSum,
-            start: Start::SecondOrder,
+            ..ExplicitSettings::default()
         },
+        ..Setup::default()
     };
     let cut = partition::Partition::new(&mesh.view(), vec![0, 0, 1, 0, 0, 1], 4).unwrap();
     let arranged = arrange::arrange(mesh, cut, &arrange::ArrangeOptions::default()).unwrap();

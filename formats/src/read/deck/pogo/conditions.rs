@@ -126,13 +126,7 @@ impl Conditions<'_, '_> {
         }
         let amplitude = self.deck.amplitudes.len() as u32;
         let start = if kind.is_some() { self.layout.increment } else { 0.0 };
-        self.deck.amplitudes.push(Amplitude {
-            name: name.clone(),
-            shape: sampled(samples, interval, start),
-            scale: 1.0,
-            delay: 0.0,
-            absolute: false,
-        });
+        self.deck.amplitudes.push(Amplitude::new(&name, sampled(samples, interval, start)));
         match kind {
             None => self.force(&name, &terms, amplitude),
             Some(kind) => self.motion(&name, &terms, kind, amplitude),

@@ -178,14 +178,7 @@ fn sections(layout: &Layout, users: &[(u32, i32)], options: &ReadOptions, deck: 
                 )
             }
         };
-        deck.sections.push(Section {
-            name,
-            material,
-            material_from_global,
-            thickness: 1.0,
-            hourglass_factor: 1.0,
-            mass_factor: 1.0,
-        });
+        deck.sections.push(Section { material_from_global, ..Section::new(name, material) });
     }
     if unknown > 0 {
         findings.error(

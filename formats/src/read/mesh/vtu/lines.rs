@@ -32,16 +32,11 @@ fn lines(path: &Path, header: &Header, load: &Load, speeds: Option<&str>) -> Res
         ));
     }
     let mut mesh = LineMesh::default();
-    for (at, &(n_points, n_cells)) in header.pieces.iter().enumerate() {
-        let arrays = header.arrays.iter().filter(|array| array.piece == at).collect();
-        let piece = Piece { path, arrays, load, n_points, n_cells };
-        let first = mesh.coordinates.len() / 3;
-        if n_points > 0 {
-            mesh.coordinates.extend(piece.need(Section::Points, "points", Some(n_points.saturating_mul(3)))?);
-        }
-        if n_cells > 0 {
+    for piece in Piece::all(path, header, load) {
+        let first = piece.points(&mut mesh.coordinates)?;
+        if piece.n_cells > 0 {
             let own = match speeds {
-                Some(name) => Some(piece.need(Section::CellData, name, Some(n_cells))?),
+                Some(name) => Some(piece.need(Section::CellData, name, Some(piece.n_cells))?),
                 None => None,
             };
             piece.lines(first, own.as_deref(), &mut mesh)?;

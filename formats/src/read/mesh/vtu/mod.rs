@@ -125,7 +125,24 @@ struct Piece<'a> {
     n_cells: usize,
 }
 
-impl Piece<'_> {
+impl<'a> Piece<'a> {
+    /// The pieces of a file.
+    fn all(path: &'a Path, header: &'a Header, load: &'a Load) -> impl Iterator<Item = Self> {
+        header.pieces.iter().enumerate().map(move |(at, &(n_points, n_cells))| {
+            let arrays = header.arrays.iter().filter(|array| array.piece == at).collect();
+            Self { path, arrays, load, n_points, n_cells }
+        })
+    }
+
+    /// Adds its points to those of the pieces before; the number of its first one.
+    fn points(&self, coordinates: &mut Vec<f64>) -> Result<usize, MeshFileError> {
+        let first = coordinates.len() / 3;
+        if self.n_points > 0 {
+            coordinates.extend(self.need(Section::Points, "points", Some(self.n_points.saturating_mul(3)))?);
+        }
+        Ok(first)
+    }
+
     /// Numbers of an array that must be there: of the section of points the first, else the one with this name. `count` says how
     /// many they must be, where that is known.
     fn need(&self, section: Section, name: &str, count: Option<usize>) -> Result<Vec<f64>, MeshFileError> {
@@ -225,14 +242,9 @@ fn assemble(path: &Path, header: &Header, load: &Load, wanted: Wanted) -> Result
     let mut mesh = MeshFile::of(path);
     let mut cells = Cells::default();
     let mut data: Vec<CellArray> = Vec::new();
-    for (at, &(n_points, n_cells)) in header.pieces.iter().enumerate() {
-        let arrays = header.arrays.iter().filter(|array| array.piece == at).collect();
-        let piece = Piece { path, arrays, load, n_points, n_cells };
-        let first = mesh.coordinates.len() / 3;
-        if n_points > 0 {
-            mesh.coordinates.extend(piece.need(Section::Points, "points", Some(n_points.saturating_mul(3)))?);
-        }
-        if n_cells > 0 {
+    for piece in Piece::all(path, header, load) {
+        let first = piece.points(&mut mesh.coordinates)?;
+        if piece.n_cells > 0 {
             piece.cells(first, &mut cells)?;
             piece.data(&mut data)?;
         }

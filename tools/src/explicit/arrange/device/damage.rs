@@ -1,10 +1,10 @@
 //! Tables of solids that are damaged in one place: every check of a block file must find its own.
 
 use pogo_formats::block::Provenance;
-use pogo_formats::dynamics::{Increment, Start};
+use pogo_formats::dynamics::Increment;
 use pogo_formats::explicit::Explicit;
 use pogo_formats::explicit::block::{DeviceTables, ExplicitContents, corner, grid};
-use pogo_formats::explicit::{Elasticity, ExplicitSettings, Lumping, Material, Section, Setup};
+use pogo_formats::explicit::{Elasticity, ExplicitSettings, Material, Section, Setup};
 use pogo_formats::mesh::Mesh;
 use pogo_formats::physics::{BlockFile, Physics, write_block};
 
@@ -18,44 +18,16 @@ type Spoil = (&'static str, fn(&mut DeviceTables));
 /// Steel, and nothing that acts.
 fn setup(mesh: &Mesh) -> Setup {
     let sections = mesh.groups.iter().flat_map(|group| &group.section).max().map_or(1, |&most| most + 1);
-    let steel = Material {
-        name: "steel".into(),
-        density: 7800.0,
-        elasticity: Elasticity::Isotropic { young: 2.1e11, poisson: 0.3 },
-        damping_alpha: 0.0,
-        damping_beta: 0.0,
-    };
-    let section = |number| Section {
-        name: format!("section {number}"),
-        material: 0,
-        material_from_global: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
-        thickness: 1.0,
-        hourglass_factor: 1.0,
-        mass_factor: 1.0,
-    };
+    let section = |number| Section::new(format!("section {number}"), 0);
     Setup {
-        title: String::new(),
-        materials: vec![steel],
+        materials: vec![Material::new("steel", 7800.0, Elasticity::Isotropic { young: 2.1e11, poisson: 0.3 })],
         sections: (0..sections).map(section).collect(),
-        amplitudes: vec![],
-        loads: vec![],
-        boundaries: vec![],
-        initial_velocities: vec![],
-        shots: Vec::new(),
-        copied: Default::default(),
-        linear: Default::default(),
-        interface: Default::default(),
-        impedances: Vec::new(),
-        absorbing_layers: vec![],
-        element_histories: vec![],
-        histories: vec![],
-        fields: vec![],
         explicit: ExplicitSettings {
             time: 1e-5,
             increment: Increment::Automatic { factor: 0.9 },
-            lumping: Lumping::RowSum,
-            start: Start::SecondOrder,
+            ..ExplicitSettings::default()
         },
+        ..Setup::default()
     }
 }
 

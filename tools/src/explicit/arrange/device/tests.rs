@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::damage::error;
 use super::device_tables;
-use crate::explicit::arrange::tests::{arranged, mesh, solid, triangles};
+use crate::explicit::arrange::tests::{arranged, mesh, plates, solid, triangles};
 use crate::explicit::arrange::{Arranged, Partition, arrange};
 use crate::partition::Partitioner;
 
@@ -456,16 +456,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
     fn any_plate(
-        nx in 1_usize..25,
-        ny in 1_usize..25,
+        mut model in plates(),
         capacity in 1_usize..90,
         n_sections in 1_u32..20,
         stripe in 1_u32..80,
-        holes in prop::collection::vec((0_usize..25, 0_usize..25, 1_usize..8), 0..6),
     ) {
-        let mut model = triangles(nx, ny, |i, j| {
-            !holes.iter().any(|&(x, y, size)| (x..x + size).contains(&i) && (y..y + size).contains(&j))
-        });
         for (element, section) in model.groups[0].section.iter_mut().enumerate() {
             *section = element as u32 / stripe % n_sections;
         }
