@@ -33,6 +33,6 @@ awk 'BEGIN { for (i = 0; i < 12; i++) { if (i > 0) print 3 * (i - 1), 3 * i; pri
 "$bin/pogo-block" ventricle.vtu --job "$here/activation.toml" --job "$here/purkinje.toml" -o purkinje.blk --quiet
 "$bin/pogo-solve" purkinje.blk --plot -o purkinje --quiet
 
-echo "ecg/ecg.svg, ecg.csv; gradient/gradient.csv, gradient.npz; purkinje/junctions.csv, trees.vtu"
+echo "ecg/ecg.svg, ecg.csv; gradient/gradient.csv, gradient.npz; purkinje/junctions.csv, trees.vtu, trees.png"
 echo "activation/isochrones-xmax.png, arrival.vtu, paths.csv; sites/cases.csv:"
 sort -t, -k4 -g sites/cases.csv | sed -n '2p;$p' | cut -d, -f1,4,5

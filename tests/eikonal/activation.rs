@@ -207,7 +207,8 @@ fn a_fast_fibre_makes_a_head_wave_to_rounding() {
     assert!(summary["tree_rounds"].as_u64() == Some(1), "{}", summary["tree_rounds"]);
     assert!(run.folder.join("trees.vtu").exists());
     // A slow fibre is passed by the tissue, which comes in at its junctions.
-    let slow = Run::solve(folder.path(), "slow", &["--set", "tree.f.speed=0.25"]);
+    let slow = Run::solve(folder.path(), "slow", &["--set", "tree.f.speed=0.25", "--plot"]);
+    assert!(slow.folder.join("trees.png").exists() && slow.summary()["files"].to_string().contains("trees.png"));
     let tree = npz(&slow.folder.join("trees.npz"))["f"].values.clone();
     assert!((tree[n as usize] - 3.0).abs() < 1e-13, "{tree:?}");
     assert!(slow.text("junctions.csv").contains(",to_tree"));

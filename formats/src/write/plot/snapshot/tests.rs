@@ -55,6 +55,32 @@ fn element_values_signs_and_flat_meshes_are_drawn() {
 }
 
 #[test]
+fn lines_have_the_colours_of_their_values() {
+    let plate = plate(8);
+    let look = Look { range: Some([0.0, 1.0]), ..Look::default() };
+    let scale = look.scale(&Spread::default());
+    let around = MeshPicture::new(&plate.view(), None, None, sheet::plot_width(look.width, true, true));
+    let coordinates = [4e-3, 4e-3, 0.0, 36e-3, 4e-3, 0.0, 4e-3, 16e-3, 0.0, 36e-3, 16e-3, 0.0];
+    let values = [0.2, 0.2, 0.8, f64::INFINITY];
+    let lines = Lines { coordinates: &coordinates, ends: &[0, 1, 0, 2, 2, 3], values: &values };
+    let picture = look.picture_of_lines(&around, &lines, &scale, "");
+    // The colour bar stands to the right of the drawing.
+    let drawn = |colour| {
+        let right = picture.width() - 272;
+        let pixels = picture.pixels().iter().enumerate().filter(|(at, _)| at % picture.width() < right);
+        pixels.filter(|(_, pixel)| **pixel == colour).count()
+    };
+    // Of one value, of the values between two, and of an unknown one.
+    let half = around.camera.width / 2;
+    assert!(drawn(scale.colour(0.2)) > half, "{}", drawn(scale.colour(0.2)));
+    assert!(drawn(scale.colour(f64::INFINITY)) > half);
+    let between = (0..100).map(|k| 0.2 + 0.006 * f64::from(k)).filter(|&value| drawn(scale.colour(value)) > 0);
+    assert!(between.count() > 30);
+    let (_guard, folder) = folder();
+    picture.write_png(&folder.join("lines.png")).unwrap();
+}
+
+#[test]
 fn wrong_sizes_are_refused() {
     let plate = plate(4);
     let error =
