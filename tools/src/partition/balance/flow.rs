@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use petgraph::unionfind::UnionFind;
+use rayon::prelude::*;
 
 use super::{Balance, Joins};
 use crate::partition::numbered_as_met;
@@ -26,8 +27,8 @@ impl Balance<'_> {
         let mut small: Vec<Vec<u32>> = vec![Vec::new(); n_parts];
         for (block, &part) in part_of.iter().enumerate() {
             let part = part as usize;
-            nodes[part] += f64::from(self.sizes[block]);
-            if f64::from(self.sizes[block]) < KEEP * capacity {
+            nodes[part] += f64::from(self.size(block as u32));
+            if f64::from(self.size(block as u32)) < KEEP * capacity {
                 small[part].push(block as u32);
             } else {
                 kept[part] += 1;
@@ -39,18 +40,18 @@ impl Balance<'_> {
             if n_wanted >= small.len() {
                 continue;
             }
-            let total: f64 = small.iter().map(|&block| f64::from(self.sizes[block as usize])).sum();
+            let total: f64 = small.iter().map(|&block| f64::from(self.size(block))).sum();
             let mut sum = 0.0;
             let mut window: Vec<u32> = Vec::new();
             let mut n_kept = 0;
             for (i, &block) in small.iter().enumerate() {
                 window.push(block);
-                sum += f64::from(self.sizes[block as usize]);
+                sum += f64::from(self.size(block));
                 // The largest block of each window stays.
                 let due = (sum * n_wanted as f64 / total + 1e-9) as usize;
                 if due > n_kept || i + 1 == small.len() {
                     let stay = (n_wanted - n_kept).min(due - n_kept).min(window.len());
-                    window.sort_by_key(|&block| (Reverse(self.sizes[block as usize]), block));
+                    window.sort_by_key(|&block| (Reverse(self.size(block)), block));
                     for &block in &window[stay..] {
                         self.dissolved[block as usize] = true;
                     }
@@ -62,7 +63,7 @@ impl Balance<'_> {
     }
 
     /// One round: solves for the flow and passes nodes across joins. Returns how many nodes were out of place before.
-    pub(super) fn flow(&mut self, joins: &Joins, part_of: &[u32]) -> f64 {
+    pub(super) fn flow(&self, joins: &Joins, part_of: &[u32]) -> f64 {
         let (excess, total) = self.excess(part_of);
         if total < 0.5 {
             return 0.0;
@@ -79,8 +80,10 @@ impl Balance<'_> {
                 }
             }
         }
-        for (from, to, count) in passes {
-            self.pass(from, to, count, self.dissolved[from as usize]);
+        for group in groups(&passes, self.n_blocks()) {
+            group.into_par_iter().with_min_len(4).for_each(|(from, to, count)| {
+                self.pass(from, to, count, self.dissolved[from as usize]);
+            });
         }
         total
     }
@@ -91,11 +94,11 @@ impl Balance<'_> {
         let n_parts = part_of.iter().max().map_or(0, |&part| part as usize + 1);
         let mut surplus = vec![0.0; n_parts];
         let mut room = vec![0.0; n_parts];
-        let spare = |block: usize| self.capacity as f64 - f64::from(self.sizes[block]);
+        let spare = |block: usize| self.capacity as f64 - f64::from(self.size(block as u32));
         for (block, &part) in part_of.iter().enumerate() {
             let part = part as usize;
             if self.dissolved[block] {
-                surplus[part] += f64::from(self.sizes[block]);
+                surplus[part] += f64::from(self.size(block as u32));
             } else if spare(block) < 0.0 {
                 surplus[part] -= spare(block);
             } else {
@@ -105,7 +108,7 @@ impl Balance<'_> {
         let excess = |block: usize| {
             let part = part_of[block] as usize;
             if self.dissolved[block] {
-                f64::from(self.sizes[block])
+                f64::from(self.size(block as u32))
             } else if spare(block) < 0.0 || room[part] == 0.0 {
                 -spare(block)
             } else {
@@ -130,9 +133,9 @@ impl Balance<'_> {
                         .graph
                         .neighbours(node)
                         .iter()
-                        .map(|&other| self.block_of[other as usize])
+                        .map(|&other| self.block(other))
                         .filter(|&there| there != block && !self.dissolved[there as usize])
-                        .min_by_key(|&there| (self.sizes[there as usize], there));
+                        .min_by_key(|&there| (self.size(there), there));
                     match host {
                         Some(host) => self.give(node, block, host),
                         None => without_host.push(node),
@@ -142,7 +145,7 @@ impl Balance<'_> {
                 if nodes.len() == before {
                     // All blocks around are dissolved: this one stays after all.
                     self.dissolved[block as usize] = false;
-                    self.members[block as usize] = nodes;
+                    *self.members(block) = nodes;
                     break;
                 }
             }
@@ -155,13 +158,13 @@ impl Balance<'_> {
         let mut come_from = vec![u32::MAX; self.n_blocks()];
         for block in 0..self.n_blocks() as u32 {
             for _ in 0..64 {
-                let over = (self.sizes[block as usize] as usize).saturating_sub(self.capacity);
+                let over = (self.size(block) as usize).saturating_sub(self.capacity);
                 if over == 0 {
                     break;
                 }
                 let Some(chain) = self.chain_to_room(&joins, block, &mut come_from) else { break };
                 let end = chain[0];
-                let room = self.capacity - self.sizes[end as usize] as usize;
+                let room = self.capacity - self.size(end) as usize;
                 let count = over.min(room) as u32;
                 // From the far end, so that no block between becomes fuller than it was.
                 let mut passed = u32::MAX;
@@ -183,7 +186,7 @@ impl Balance<'_> {
         come_from[block as usize] = block;
         let mut queue = VecDeque::from([block]);
         while let Some(here) = queue.pop_front() {
-            if self.sizes[here as usize] > 0 && (self.sizes[here as usize] as usize) < self.capacity {
+            if self.size(here) > 0 && (self.size(here) as usize) < self.capacity {
                 let mut chain = vec![here];
                 let mut at = here;
                 while at != block {
@@ -202,6 +205,23 @@ impl Balance<'_> {
         }
         None
     }
+}
+
+/// Passes in groups in which no block stands twice. Those of one block keep their order, so group by group they do the same as
+/// one by one.
+fn groups(passes: &[(u32, u32, u32)], n_blocks: usize) -> Vec<Vec<(u32, u32, u32)>> {
+    let mut groups: Vec<Vec<(u32, u32, u32)>> = Vec::new();
+    // The first group behind all passes of a block.
+    let mut next = vec![0; n_blocks];
+    for &(from, to, count) in passes {
+        let group: usize = next[from as usize].max(next[to as usize]);
+        if group == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[group].push((from, to, count));
+        (next[from as usize], next[to as usize]) = (group + 1, group + 1);
+    }
+    groups
 }
 
 /// Connected parts of the graph of blocks, numbered in the order of their first blocks.
@@ -276,4 +296,30 @@ fn solve_laplacian(joins: &Joins, b: &[f64]) -> Vec<f64> {
         }
     }
     x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_keep_the_order_of_each_block_and_name_no_block_twice() {
+        let passes: Vec<(u32, u32, u32)> = (0..400).map(|k| (k * 7 % 23, (k * 5 + 1 + k * 7) % 23, k)).collect();
+        let passes: Vec<_> = passes.into_iter().filter(|(from, to, _)| from != to).collect();
+        let groups = groups(&passes, 23);
+        assert!(groups.len() < passes.len() / 3, "{}", groups.len());
+        for group in &groups {
+            let mut blocks: Vec<u32> = group.iter().flat_map(|&(from, to, _)| [from, to]).collect();
+            blocks.sort_unstable();
+            assert!(blocks.windows(2).all(|pair| pair[0] != pair[1]), "{group:?}");
+        }
+        let one_by_one = groups.concat();
+        assert_eq!(one_by_one.len(), passes.len());
+        for block in 0..23 {
+            let of = |all: &[(u32, u32, u32)]| -> Vec<u32> {
+                all.iter().filter(|(from, to, _)| [*from, *to].contains(&block)).map(|pass| pass.2).collect()
+            };
+            assert_eq!(of(&one_by_one), of(&passes));
+        }
+    }
 }

@@ -6,6 +6,8 @@ mod flow;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
@@ -29,7 +31,9 @@ pub(crate) fn balance(
     progress: &dyn Fn(f64),
 ) {
     let n_blocks = block_of.iter().max().map_or(0, |&block| block as usize + 1);
-    let mut state = Balance::new(graph, block_of, n_blocks, capacity);
+    let sizes = block_sizes(block_of, n_blocks);
+    let shared: Vec<AtomicU32> = block_of.iter().map(|&block| AtomicU32::new(block)).collect();
+    let mut state = Balance::new(graph, &shared, sizes, capacity);
     // Smoothing may overfill blocks a little; the flow evens that out. Layers of a solid meet in rougher faces and need more.
     let (n_sweeps, spare) = if dimension == 3 { (6, capacity / 8) } else { (1, capacity / 64) };
     for _ in 0..n_sweeps {
@@ -59,6 +63,7 @@ pub(crate) fn balance(
         progress((attempt + 1) as f64 / MOST_ATTEMPTS as f64);
     }
     state.cut_rest();
+    block_of.iter_mut().zip(&shared).for_each(|(block, new)| *block = new.load(Relaxed));
 }
 
 /// Lengths of joins between blocks, as compressed rows.
@@ -75,54 +80,84 @@ impl Joins {
     }
 }
 
+/// Blocks while nodes are passed between them. Several threads may pass nodes at a time, but never two from or to one block.
 struct Balance<'a> {
     graph: &'a NodeGraph,
-    block_of: &'a mut [u32],
+    block_of: &'a [AtomicU32],
     capacity: usize,
-    sizes: Vec<u32>,
+    sizes: Vec<AtomicU32>,
     /// Nodes of each block. Some may have left since; those that came back stand there twice.
-    members: Vec<Vec<u32>>,
+    members: Vec<Mutex<Vec<u32>>>,
     dissolved: Vec<bool>,
 }
 
 impl<'a> Balance<'a> {
-    fn new(graph: &'a NodeGraph, block_of: &'a mut [u32], n_blocks: usize, capacity: usize) -> Self {
-        let sizes = block_sizes(block_of, n_blocks);
+    fn new(graph: &'a NodeGraph, block_of: &'a [AtomicU32], sizes: Vec<u32>, capacity: usize) -> Self {
         let mut members: Vec<Vec<u32>> = sizes.iter().map(|&size| Vec::with_capacity(size as usize + 32)).collect();
-        for (node, &block) in block_of.iter().enumerate() {
-            members[block as usize].push(node as u32);
+        for (node, block) in block_of.iter().enumerate() {
+            members[block.load(Relaxed) as usize].push(node as u32);
         }
-        Self { graph, block_of, capacity, sizes, members, dissolved: vec![false; n_blocks] }
+        let members = members.into_iter().map(Mutex::new).collect();
+        let dissolved = vec![false; sizes.len()];
+        Self { graph, block_of, capacity, sizes: sizes.into_iter().map(AtomicU32::new).collect(), members, dissolved }
     }
 
     fn n_blocks(&self) -> usize {
         self.sizes.len()
     }
 
+    /// The block of a node.
+    fn block(&self, node: u32) -> u32 {
+        self.block_of[node as usize].load(Relaxed)
+    }
+
+    fn size(&self, block: u32) -> u32 {
+        self.sizes[block as usize].load(Relaxed)
+    }
+
+    fn members(&self, block: u32) -> MutexGuard<'_, Vec<u32>> {
+        self.members[block as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The nodes that a block has now, each once; its own list is empty afterwards.
     fn take_members(&mut self, block: u32) -> Vec<u32> {
-        let mut members = std::mem::take(&mut self.members[block as usize]);
-        forget_departed(&mut members, self.block_of, block, self.sizes[block as usize]);
+        let mut members = std::mem::take(&mut *self.members(block));
+        forget_departed(&mut members, self.block_of, block, self.size(block));
         members
+    }
+
+    /// Adds a block of these nodes.
+    fn add_block(&mut self, nodes: Vec<u32>) {
+        let new = self.n_blocks() as u32;
+        nodes.iter().for_each(|&node| self.block_of[node as usize].store(new, Relaxed));
+        self.sizes.push(AtomicU32::new(nodes.len() as u32));
+        self.members.push(Mutex::new(nodes));
+        self.dissolved.push(false);
+    }
+
+    /// A block has these of its nodes only.
+    fn keep(&mut self, block: u32, nodes: Vec<u32>) {
+        self.sizes[block as usize] = AtomicU32::new(nodes.len() as u32);
+        *self.members(block) = nodes;
     }
 
     /// Join lengths. Members that have left are removed first.
     fn joins(&mut self) -> Joins {
-        let (graph, block_of) = (self.graph, &*self.block_of);
+        let (graph, block_of) = (self.graph, self.block_of);
         let rows: Vec<Vec<(u32, u32)>> = self
             .members
             .par_iter_mut()
             .zip(&self.sizes)
             .enumerate()
             .with_min_len(16)
-            .map(|(block, (members, &size))| {
-                let block = block as u32;
-                forget_departed(members, block_of, block, size);
+            .map(|(block, (members, size))| {
+                let (block, members) = (block as u32, members.get_mut().unwrap_or_else(PoisonError::into_inner));
+                forget_departed(members, block_of, block, size.load(Relaxed));
                 let mut row: Vec<(u32, u32)> = Vec::with_capacity(8);
                 for &node in members.iter() {
                     let mut last = block;
                     for &other in graph.neighbours(node) {
-                        let there = block_of[other as usize];
+                        let there = block_of[other as usize].load(Relaxed);
                         if there != block && there != last {
                             last = there;
                             match row.iter_mut().find(|entry| entry.0 == there) {
@@ -147,22 +182,21 @@ impl<'a> Balance<'a> {
     }
 
     /// Passes up to `count` nodes across a join, first those that have the most links to the other block. Unless `all` is set,
-    /// the block that gives stays in one piece. Returns the number of nodes that were passed.
-    fn pass(&mut self, from: u32, to: u32, count: u32, all: bool) -> u32 {
+    /// the block that gives stays in one piece. Returns the number of nodes that were passed. It depends on these two blocks
+    /// alone, and so do the nodes.
+    fn pass(&self, from: u32, to: u32, count: u32, all: bool) -> u32 {
         let graph = self.graph;
         let mut heap: BinaryHeap<(i32, Reverse<u32>)> = BinaryHeap::new();
-        for &node in &self.members[from as usize] {
-            if self.block_of[node as usize] == from {
-                let (gain, linked) = self.gain(node, from, to);
-                if linked {
-                    heap.push((gain, Reverse(node)));
-                }
+        for &node in self.members(from).iter().filter(|&&node| self.block(node) == from) {
+            let (gain, linked) = self.gain(node, from, to);
+            if linked {
+                heap.push((gain, Reverse(node)));
             }
         }
         let mut moved = 0;
-        while moved < count && (all || self.sizes[from as usize] > 1) {
+        while moved < count && (all || self.size(from) > 1) {
             let Some((gain, Reverse(node))) = heap.pop() else { break };
-            if self.block_of[node as usize] != from || self.gain(node, from, to).0 != gain {
+            if self.block(node) != from || self.gain(node, from, to).0 != gain {
                 continue;
             }
             if !all && !self.is_removable(node, from) {
@@ -171,7 +205,7 @@ impl<'a> Balance<'a> {
             self.give(node, from, to);
             moved += 1;
             for &other in graph.neighbours(node) {
-                if self.block_of[other as usize] == from {
+                if self.block(other) == from {
                     heap.push((self.gain(other, from, to).0, Reverse(other)));
                 }
             }
@@ -179,11 +213,11 @@ impl<'a> Balance<'a> {
         moved
     }
 
-    fn give(&mut self, node: u32, from: u32, to: u32) {
-        self.block_of[node as usize] = to;
-        self.members[to as usize].push(node);
-        self.sizes[from as usize] -= 1;
-        self.sizes[to as usize] += 1;
+    fn give(&self, node: u32, from: u32, to: u32) {
+        self.block_of[node as usize].store(to, Relaxed);
+        self.members(to).push(node);
+        self.sizes[from as usize].fetch_sub(1, Relaxed);
+        self.sizes[to as usize].fetch_add(1, Relaxed);
     }
 
     /// Number of links by which a move would shorten the joins, and whether the node is linked to the other block at all.
@@ -191,7 +225,7 @@ impl<'a> Balance<'a> {
         let mut gain = 0;
         let mut linked = false;
         for &other in self.graph.neighbours(node) {
-            let there = self.block_of[other as usize];
+            let there = self.block(other);
             if there == to {
                 gain += 1;
                 linked = true;
@@ -207,7 +241,7 @@ impl<'a> Balance<'a> {
         let mut beside = [0_u32; 64];
         let mut n = 0;
         for &other in self.graph.neighbours(node) {
-            if self.block_of[other as usize] == block {
+            if self.block(other) == block {
                 if n == beside.len() {
                     return false;
                 }
@@ -237,45 +271,40 @@ impl<'a> Balance<'a> {
     /// Moves nodes that have more links to another block than to their own, while that block has room.
     fn smooth(&mut self, most: usize) {
         let graph = self.graph;
-        for block in 0..self.n_blocks() as u32 {
-            if self.dissolved[block as usize] {
-                continue;
-            }
-            let mut place = 0;
-            while place < self.members[block as usize].len() {
-                let node = self.members[block as usize][place];
-                place += 1;
-                let neighbours = graph.neighbours(node);
-                if self.block_of[node as usize] != block
-                    || neighbours.iter().all(|&other| self.block_of[other as usize] == block)
-                {
-                    continue;
+        // The blocks round a node, and its links to each.
+        let mut around: Vec<(u32, u32)> = Vec::new();
+        for block in (0..self.n_blocks() as u32).filter(|&block| !self.dissolved[block as usize]) {
+            let members = std::mem::take(&mut *self.members(block));
+            for &node in members.iter().filter(|&&node| self.block(node) == block) {
+                around.clear();
+                let mut inside = 0;
+                for &other in graph.neighbours(node) {
+                    let there = self.block(other);
+                    match around.iter_mut().find(|(to, _)| *to == there) {
+                        _ if there == block => inside += 1,
+                        Some((_, links)) => *links += 1,
+                        None => around.push((there, 1)),
+                    }
                 }
-                let links_to = |to: u32| neighbours.iter().filter(|&&n| self.block_of[n as usize] == to).count();
-                let inside = links_to(block);
-                let best = neighbours
-                    .iter()
-                    .map(|&other| self.block_of[other as usize])
-                    .filter(|&to| {
-                        to != block && !self.dissolved[to as usize] && (self.sizes[to as usize] as usize) < most
-                    })
-                    .map(|to| (links_to(to), Reverse(to)))
-                    .max();
+                let has_room = |to: u32| !self.dissolved[to as usize] && (self.size(to) as usize) < most;
+                let open = around.iter().filter(|&&(to, _)| has_room(to));
+                let best = open.map(|&(to, links)| (links, Reverse(to))).max();
                 if let Some((links, Reverse(to))) = best
                     && links > inside
-                    && self.sizes[block as usize] > 1
+                    && self.size(block) > 1
                     && self.is_removable(node, block)
                 {
                     self.give(node, block, to);
                 }
             }
+            *self.members(block) = members;
         }
     }
 }
 
 /// Reduces the list of a block to the `size` nodes that it has, each once.
-fn forget_departed(members: &mut Vec<u32>, block_of: &[u32], block: u32, size: u32) {
-    members.retain(|&node| block_of[node as usize] == block);
+fn forget_departed(members: &mut Vec<u32>, block_of: &[AtomicU32], block: u32, size: u32) {
+    members.retain(|&node| block_of[node as usize].load(Relaxed) == block);
     if members.len() != size as usize {
         members.sort_unstable();
         members.dedup();
