@@ -35,7 +35,7 @@ use rkyv::{
 };
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 
-use super::{BlockError, older};
+use super::{BlockError, Recipe};
 use crate::system::inputs;
 use crate::write::write_atomically;
 
@@ -219,7 +219,7 @@ pub(crate) fn decode(path: &Path, file: &[u8]) -> Result<Vec<SectionInfo>, Block
         return Err(damaged("the byte-order mark is wrong".into()));
     }
     if u32_at(12) != VERSION {
-        let command = sound_table(file).and_then(|sections| older::command(path, file, &sections));
+        let command = sound_table(file).and_then(|sections| Recipe::of(path, file, &sections)).map(Box::new);
         return Err(BlockError::Version { path: path.to_owned(), found: u32_at(12), expected: VERSION, command });
     }
     let (length, n_sections, expected) = (u32_at(16) as usize, u32_at(20) as usize, u64_at(24));

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::Recipe;
 use crate::write::OutputError;
 
 /// Why a block file cannot be written or used.
@@ -36,7 +37,7 @@ pub enum BlockError {
     #[error("{}: error: {} Pogo wrote this block file (format version {found}, this program reads {expected}); {}`{}`{}", path.display(),
         if found < expected { "an older" } else { "a newer" },
         if found < expected { "make it new with " } else { "use that Pogo, or make it anew with " },
-        command.clone().unwrap_or_else(|| format!("pogo-block INPUT --job JOB.toml -o {}", path.display())),
+        command.as_ref().map_or_else(|| format!("pogo-block INPUT --job JOB.toml -o {}", path.display()), |recipe| recipe.to_string()),
         if command.is_some() { "" } else { ", with the deck, stack or mesh and the jobs that it was made from" })]
     Version {
         path: PathBuf,
@@ -45,7 +46,7 @@ pub enum BlockError {
         /// Version of this program.
         expected: u32,
         /// The command that made the file, where the file says it.
-        command: Option<String>,
+        command: Option<Box<Recipe>>,
     },
     /// Shorter than its header says.
     #[error("{}: error: the file was cut: {found} bytes of {expected}; block the model again", path.display())]

@@ -22,6 +22,7 @@ pub use container::SectionInfo;
 pub use container::repair;
 pub use error::BlockError;
 pub use mapped::Container;
+pub use older::Recipe;
 pub use provenance::{Provenance, Source};
 pub(crate) use section::sections;
 pub use section::{Sections, Stored};

@@ -1,42 +1,65 @@
 //! The command that makes a block file of another format version new, as far as the file itself says it.
 
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use rkyv::rancor::BoxedError;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::container::SectionInfo;
-use super::provenance::{ArchivedProvenance, Provenance};
+use super::provenance::{ArchivedProvenance, Provenance, Source};
 
-/// The `pogo-block` command that made a file, with `path` as its output. Other versions may archive their provenance in another
-/// way: then its checksum or its structure does not fit, and there is no command.
-pub(super) fn command(path: &Path, file: &[u8], sections: &[SectionInfo]) -> Option<String> {
-    let section = sections.iter().find(|section| section.name == "provenance")?;
-    let bytes = file.get(section.range())?;
-    if xxh3_64(bytes) != section.checksum {
-        return None;
-    }
-    let archived = rkyv::access::<ArchivedProvenance, BoxedError>(bytes).ok()?;
-    Some(of(path, &rkyv::deserialize::<Provenance, BoxedError>(archived).ok()?))
+/// The `pogo-block` command that made a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipe {
+    path: PathBuf,
+    provenance: Provenance,
 }
 
-fn of(path: &Path, provenance: &Provenance) -> String {
-    let mut words = vec!["pogo-block".to_owned()];
-    let names: Vec<&str> = provenance.sources.iter().map(|source| source.name.as_str()).collect();
-    let input = names.first().copied().unwrap_or("INPUT");
-    words.push(word(input));
-    // Jobs come last, behind the files that the input names.
-    let further = names.get(1..).unwrap_or_default();
-    let jobs = further.len() - further.iter().rev().take_while(|name| name.ends_with(".toml")).count();
-    words.extend(further[jobs..].iter().flat_map(|job| ["--job".to_owned(), word(job)]));
-    for option in &provenance.options {
-        match option.split_once(' ') {
-            Some((name, value)) => words.extend([name.to_owned(), word(value)]),
-            None => words.push(option.clone()),
+impl Recipe {
+    /// That of a file in `path`. Other versions may archive their provenance in another way: then its checksum or its structure
+    /// does not fit, and there is none.
+    pub(super) fn of(path: &Path, file: &[u8], sections: &[SectionInfo]) -> Option<Self> {
+        let section = sections.iter().find(|section| section.name == "provenance")?;
+        let bytes = file.get(section.range())?;
+        if xxh3_64(bytes) != section.checksum {
+            return None;
         }
+        let archived = rkyv::access::<ArchivedProvenance, BoxedError>(bytes).ok()?;
+        let provenance = rkyv::deserialize::<Provenance, BoxedError>(archived).ok()?;
+        Some(Self { path: path.to_owned(), provenance })
     }
-    words.extend(["-o".to_owned(), word(&path.display().to_string())]);
-    words.join(" ")
+
+    /// What went into the file.
+    pub fn sources(&self) -> &[Source] {
+        &self.provenance.sources
+    }
+
+    /// The words of the command. The file itself is the output.
+    pub fn words(&self) -> Vec<String> {
+        let Provenance { sources, options, .. } = &self.provenance;
+        let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
+        let mut words = vec!["pogo-block".to_owned(), names.first().copied().unwrap_or("INPUT").to_owned()];
+        // Jobs come last, behind the files that the input names.
+        let further = names.get(1..).unwrap_or_default();
+        let jobs = further.len() - further.iter().rev().take_while(|name| name.ends_with(".toml")).count();
+        words.extend(further[jobs..].iter().flat_map(|&job| ["--job".to_owned(), job.to_owned()]));
+        for option in options {
+            match option.split_once(' ') {
+                Some((name, value)) => words.extend([name.to_owned(), value.to_owned()]),
+                None => words.push(option.clone()),
+            }
+        }
+        words.extend(["-o".to_owned(), self.path.display().to_string()]);
+        words
+    }
+}
+
+impl fmt::Display for Recipe {
+    /// The command as a shell takes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words().iter().map(|text| word(text)).collect::<Vec<_>>().join(" "))
+    }
 }
 
 /// A word as a shell takes it.
@@ -50,7 +73,6 @@ fn word(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Source;
     use super::*;
 
     #[test]
@@ -58,13 +80,15 @@ mod tests {
         let source = |name: &str| Source { name: name.into(), bytes: 1, hash: 2 };
         let sources = ["my weld.inp", "mesh.inp", "signal.csv", "a.toml", "b.toml"].map(source).to_vec();
         let options = vec!["--partition greedy".to_owned(), "--paper-limits".into(), "--ignore CONTACT PAIR".into()];
-        let made = of(Path::new("out/weld.blk"), &Provenance::new("explicit", sources, options));
+        let command = |path: &str, sources, options| {
+            Recipe { path: path.into(), provenance: Provenance::new("explicit", sources, options) }.to_string()
+        };
         assert_eq!(
-            made,
+            command("out/weld.blk", sources, options),
             "pogo-block 'my weld.inp' --job a.toml --job b.toml --partition greedy --paper-limits --ignore 'CONTACT PAIR' \
              -o out/weld.blk"
         );
-        let bare = of(Path::new("it's.blk"), &Provenance::new("explicit", vec![source("weld.inp")], vec![]));
+        let bare = command("it's.blk", vec![source("weld.inp")], vec![]);
         assert_eq!(bare, r"pogo-block weld.inp -o 'it'\''s.blk'");
     }
 }

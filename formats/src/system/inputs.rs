@@ -123,9 +123,9 @@ pub fn is_read_since(mark: usize, path: &Path) -> bool {
     read.get(mark..).unwrap_or_default().contains(&identity(&found))
 }
 
-/// Lets no result of this process replace an input that it has read. For programs that end after one task.
+/// Lets no result of this process replace an input that it reads from now on. For programs that end after one task.
 pub fn protect() {
-    PROTECTED.store(0, Ordering::Relaxed);
+    PROTECTED.store(mark(), Ordering::Relaxed);
 }
 
 /// Fails for a file that was read as an input, where inputs are [protected](protect).

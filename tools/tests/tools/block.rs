@@ -93,6 +93,38 @@ fn timings_are_a_table_on_stderr_and_in_the_json() {
 }
 
 #[test]
+fn a_file_of_an_older_version_is_made_new() {
+    let folder = case();
+    let run = |arguments: &[&str]| {
+        let output = pogo_block(folder.path(), arguments);
+        (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    };
+    assert_eq!(run(&["mesh.inp", "--job", "job.toml", "--block-nodes", "64", "--quiet"]), (Some(0), String::new()));
+    let path = folder.path().join("mesh.blk");
+    let new = fs::read(&path).unwrap();
+    let (code, said) = run(&["--upgrade", "mesh.blk"]);
+    assert!(code == Some(0) && said.contains("of this version already"), "{said}");
+    let mut older = new.clone();
+    older[12] -= 1;
+    assert!(pogo_formats::block::repair(&mut older));
+    fs::write(&path, &older).unwrap();
+    let (code, said) = run(&["--upgrade", "mesh.blk", "--block-nodes", "32"]);
+    assert!(code == Some(1) && said.contains("leave out --block-nodes"), "{said}");
+    let (code, said) = run(&["--upgrade", "mesh.blk", "--quiet"]);
+    assert!(code == Some(0) && said.is_empty() && fs::read(&path).unwrap() == new, "{said}");
+    // Nothing is made of inputs that have changed or are not there.
+    fs::write(&path, &older).unwrap();
+    fs::write(folder.path().join("job.toml"), format!("{JOB}# once more\n")).unwrap();
+    let (code, said) = run(&["--upgrade", "mesh.blk"]);
+    let command = "`pogo-block mesh.inp --job job.toml --partition aligned --block-nodes 64 -o mesh.blk`";
+    assert!(code == Some(1) && said.contains("another state of job.toml") && said.contains(command), "{said}");
+    fs::remove_file(folder.path().join("mesh.inp")).unwrap();
+    let (code, said) = run(&["--upgrade", "mesh.blk"]);
+    assert!(code == Some(1) && said.contains("start pogo-block in the folder"), "{said}");
+    assert_eq!(fs::read(&path).unwrap(), older);
+}
+
+#[test]
 fn help() {
     let folder = tempfile::tempdir().unwrap();
     let output = pogo_block(folder.path(), &["--help"]);

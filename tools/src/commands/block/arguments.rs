@@ -31,6 +31,7 @@ use crate::{ROOMS, cli, room};
   pogo-block heart.npy --job tissue.toml     a lattice of masses and springs, where the job says physics = \"spring\"
   pogo-block heart.vtu --job activation.toml arrival times (Eikonal equation); heart.msh, heart.elem
   pogo-block heart.inp --job activation.toml the same of a deck, where the job says physics = \"eikonal\"
+  pogo-block --upgrade weld.blk              a block file of an older version made new
 
 The top-level key `physics` of a job chooses the physics. Without it a deck is for explicit dynamics, a stack for statics, and
 a .vtu, .vtk, .msh or openCARP mesh for arrival times, or for explicit dynamics where the job has materials, sections, sources
@@ -44,7 +45,7 @@ pub struct Cli {
     /// or mesh of triangles or tetrahedra: VTK (.vtu, .vtk), Gmsh (.msh), openCARP (.elem with .pts and .lon, or the name that
     /// these begin with).
     #[arg(value_name = "INPUT")]
-    input: PathBuf,
+    pub(super) input: PathBuf,
     /// TOML job: what the input does not say, or says otherwise. Repeatable; later jobs win. A stack and a mesh need a job; a
     /// file of ParOSol does not.
     #[arg(long = "job", value_name = "FILE")]
@@ -59,6 +60,10 @@ pub struct Cli {
     /// Report what is in the input and what is wrong with it; write nothing.
     #[arg(long, conflicts_with = "output")]
     pub check: bool,
+    /// INPUT is a block file of an older version: make it new with the command that made it, if the files that it was made from
+    /// have not changed. Start it in the same folder.
+    #[arg(long, conflicts_with_all = ["jobs", "output", "check"])]
+    pub upgrade: bool,
     /// Print the summary as one JSON object on stdout.
     #[arg(long)]
     pub json: bool,

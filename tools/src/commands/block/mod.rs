@@ -2,6 +2,7 @@
 
 mod arguments;
 mod progress;
+mod upgrade;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -14,7 +15,7 @@ pub use arguments::{Cli, PhysicsOptions};
 
 /// Runs the command; the first argument is its name. Gives the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
-    cli::run(arguments, |cli: Cli| prepare(&cli))
+    cli::run(arguments, |cli: Cli| start(&cli))
 }
 
 impl Cli {
@@ -29,6 +30,21 @@ impl Cli {
         match self.check {
             true => physics.check(&request, options, progress),
             false => physics.prepare(&request, options, progress),
+        }
+    }
+}
+
+/// Makes what is asked for, or with `--upgrade` what was asked for before.
+fn start(cli: &Cli) -> anyhow::Result<bool> {
+    if !cli.upgrade {
+        return prepare(cli);
+    }
+    match upgrade::command(cli)? {
+        Some(again) => prepare(&again),
+        None if cli.quiet => Ok(true),
+        None => {
+            let text = format!("{}: is of this version already\n", cli.input.display());
+            cli::write_stdout(text.as_bytes()).map(|()| true).map_err(Into::into)
         }
     }
 }

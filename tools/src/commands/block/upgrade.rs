@@ -1,0 +1,71 @@
+//! `--upgrade`: makes a block file of an older version new.
+
+use std::path::Path;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Parser};
+use pogo_formats::block::{BlockError, Container, Recipe, Source};
+use pogo_formats::system::inputs;
+
+use super::Cli;
+use crate::prepare::PrepareError;
+
+/// Options that go with `--upgrade`, by the names of their fields.
+const OWN: [&str; 7] = ["input", "upgrade", "quiet", "json", "timings", "memory", "threads"];
+
+/// The command line that makes the file new; none if it is of this version.
+///
+/// # Errors
+/// No block file; one that does not say how it was made; an input that has changed or is not there; further options.
+pub fn command(cli: &Cli) -> Result<Option<Cli>, PrepareError> {
+    let file = &cli.input;
+    if let Some(option) = further(&cli.physics.0) {
+        let reason =
+            format!("--upgrade repeats the options of the first time; leave out --{}", option.replace('_', "-"));
+        return Err(PrepareError::option(file, reason));
+    }
+    let recipe = match Container::open(file) {
+        Ok(_) => return Ok(None),
+        Err(BlockError::Version { command: Some(recipe), found, expected, .. }) if found < expected => recipe,
+        Err(error) => return Err(error.into()),
+    };
+    recipe.sources().iter().try_for_each(|source| check(file, source, &recipe))?;
+    let mut again = Cli::try_parse_from(recipe.words()).map_err(|error| {
+        let said = error.to_string();
+        let said = said.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        PrepareError::option(file, format!("this version does not take its options any more: {said}"))
+    })?;
+    // The result may replace the file that was read here. The inputs are read once more.
+    inputs::protect();
+    (again.quiet, again.json, again.timing) = (cli.quiet, cli.json, cli.timing);
+    (again.memory, again.threads) = (cli.memory, cli.threads);
+    Ok(Some(again))
+}
+
+/// An option on the command line that does not go with `--upgrade`.
+fn further(given: &ArgMatches) -> Option<&str> {
+    let mut names = given.ids().map(clap::Id::as_str).filter(|name| !OWN.contains(name));
+    names.find(|name| {
+        // Groups of options are listed as well; they have no source.
+        let is_option = given.try_contains_id(name).is_ok();
+        is_option && given.value_source(name) == Some(ValueSource::CommandLine)
+    })
+}
+
+/// Checks that an input is the one that the file was made from.
+fn check(file: &Path, source: &Source, recipe: &Recipe) -> Result<(), PrepareError> {
+    let name = &source.name;
+    let now = Source::of_file(Path::new(name)).map_err(|error| {
+        let advice = "start pogo-block in the folder where the file was made";
+        PrepareError::option(file, format!("it was made from {name}, which cannot be read ({error}); {advice}"))
+    })?;
+    let what = match () {
+        () if (source.bytes, source.hash) == (0, 0) => "it was made from a stream,",
+        () if now != *source => "it was made from another state of",
+        () => return Ok(()),
+    };
+    Err(PrepareError::option(
+        file,
+        format!("{what} {name}; if the model is to be made of what is there now, run `{recipe}`"),
+    ))
+}
