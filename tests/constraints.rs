@@ -229,6 +229,52 @@ fn a_rigid_body_turns_with_its_moment_of_inertia() {
 }
 
 #[test]
+fn tied_nodes_and_kinematic_couplings_are_their_equations() {
+    let strips = strips([4, 2, 2], 2.0);
+    // Nodes at the end of the first strip, and those of the second one beside them.
+    let pairs = [(5, 16), (10, 21), (15, 26)];
+    let rows = |text: &dyn Fn(usize, usize) -> String| pairs.map(|(a, b)| text(a, b)).concat();
+    let sets = rows(&|a, _| format!("*Nset, nset=END\n{a},\n")) + &rows(&|_, b| format!("*Nset, nset=BEGIN\n{b},\n"));
+    let deck = strips.deck.clone() + "*Node\n100, 2., 0.5\n" + &sets + &isotropic(1.0, 0.3, 1.0);
+    let pulse = velocities(&strips, |_, x| [x[0].sin(), (2.0 * x[0]).cos() * x[1]]);
+    let solve = |constraint: &str, load: &str| {
+        let step = every(step(0.05, 8.0, "U1, U2")).replace("*Bulk", &format!("{load}*Bulk"));
+        let folder = tempfile::tempdir().unwrap();
+        let traces = run(folder.path(), &(deck.clone() + constraint + &pulse + &step), &["--precision", "f64"]);
+        assert!(last_energy(folder.path(), "balance").abs() < 1e-12);
+        traces
+    };
+    let compare = |name: &str, found: &Traces, expected: &Traces| {
+        for label in 1..=strips.nodes.len() {
+            for quantity in ["U1", "U2"] {
+                let error = relative_error(trace(found, label, quantity), trace(expected, label, quantity));
+                assert!(error < 1e-11, "{name}: {label} {quantity} {error:e}");
+            }
+        }
+    };
+    let equal = |a: usize, b: usize, axis: usize| format!("*Equation\n2\n{a}, {axis}, 1., {b}, {axis}, -1.\n");
+    let tied = solve(&rows(&|a, b| equal(a, b, 1) + &equal(a, b, 2)), "");
+    for kind in ["TIE", "PIN"] {
+        let by_nodes = rows(&|a, b| format!("*MPC\n{kind}, {b}, {a}\n"));
+        compare(kind, &solve(&by_nodes, ""), &tied);
+        compare(kind, &solve(&format!("*MPC\n{kind}, BEGIN, END\n"), ""), &tied);
+    }
+    // Without a tie the second strip goes another way.
+    let free = solve("", "");
+    assert!(relative_error(trace(&free, 16, "U1"), trace(&tied, 16, "U1")) > 1e-2);
+
+    // All components follow as in a rigid body, under a force and a moment.
+    let load = "*Cload\n100, 1, 0.02\n100, 6, 0.01\n";
+    let rigid = solve("*Rigid Body, ref node=100, tie nset=END\n", load);
+    let coupling = "*Coupling, constraint name=C, ref node=100, surface=MASTER\n*Kinematic\n";
+    compare("kinematic", &solve(coupling, load), &rigid);
+    // One component, of a reference node that does not turn: all nodes move alike along it.
+    let alike = equal(10, 5, 1) + &equal(15, 5, 1);
+    let first = format!("{coupling}1, 1\n*Boundary\n100, 2, 2\n100, 6, 6\n");
+    compare("kinematic along x", &solve(&first, "*Cload\n100, 1, 0.02\n"), &solve(&alike, "*Cload\n5, 1, 0.02\n"));
+}
+
+#[test]
 fn a_roller_stays_on_its_inclined_or_round_rail() {
     let body = strips([3, 2, 2], 1.0);
     let corner = 1 + body.nodes.iter().position(|(x, _)| x[0] == 0.0 && x[1] == 0.0).unwrap();
