@@ -41,7 +41,7 @@ fn start(cli: &Cli) -> anyhow::Result<bool> {
     }
     match upgrade::command(cli)? {
         Some(again) => prepare(&again),
-        None if cli.quiet => Ok(true),
+        None if cli.quiet || cli.json => Ok(true),
         None => {
             let text = format!("{}: is of this version already\n", cli.input.display());
             cli::write_stdout(text.as_bytes()).map(|()| true).map_err(Into::into)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Parser};
+use clap::{ArgMatches, CommandFactory, Parser};
 use pogo_formats::block::{BlockError, Container, Recipe, Source};
 use pogo_formats::system::inputs;
 
@@ -20,8 +20,7 @@ const OWN: [&str; 7] = ["input", "upgrade", "quiet", "json", "timings", "memory"
 pub fn command(cli: &Cli) -> Result<Option<Cli>, PrepareError> {
     let file = &cli.input;
     if let Some(option) = further(&cli.physics.0) {
-        let reason =
-            format!("--upgrade repeats the options of the first time; leave out --{}", option.replace('_', "-"));
+        let reason = format!("--upgrade repeats the options of the first time; leave out --{option}");
         return Err(PrepareError::option(file, reason));
     }
     let recipe = match Container::open(file) {
@@ -43,13 +42,11 @@ pub fn command(cli: &Cli) -> Result<Option<Cli>, PrepareError> {
 }
 
 /// An option on the command line that does not go with `--upgrade`.
-fn further(given: &ArgMatches) -> Option<&str> {
-    let mut names = given.ids().map(clap::Id::as_str).filter(|name| !OWN.contains(name));
-    names.find(|name| {
-        // Groups of options are listed as well; they have no source.
-        let is_option = given.try_contains_id(name).is_ok();
-        is_option && given.value_source(name) == Some(ValueSource::CommandLine)
-    })
+fn further(given: &ArgMatches) -> Option<String> {
+    let command = Cli::command();
+    let mut others = command.get_arguments().filter(|option| !OWN.contains(&option.get_id().as_str()));
+    let found = others.find(|option| given.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine));
+    found.and_then(|option| option.get_long()).map(str::to_owned)
 }
 
 /// Checks that an input is the one that the file was made from.
