@@ -56,13 +56,11 @@ fn check(file: &Path, source: &Source, recipe: &Recipe) -> Result<(), PrepareErr
         let advice = "start pogo-block in the folder where the file was made";
         PrepareError::option(file, format!("it was made from {name}, which cannot be read ({error}); {advice}"))
     })?;
-    let what = match () {
-        () if (source.bytes, source.hash) == (0, 0) => "it was made from a stream,",
-        () if now != *source => "it was made from another state of",
-        () => return Ok(()),
-    };
-    Err(PrepareError::option(
-        file,
-        format!("{what} {name}; if the model is to be made of what is there now, run `{recipe}`"),
-    ))
+    let was_stream = (source.bytes, source.hash) == (0, 0);
+    if now == *source && !was_stream {
+        return Ok(());
+    }
+    let what = if was_stream { "a stream," } else { "another state of" };
+    let advice = format!("if the model is to be made of what is there now, run `{recipe}`");
+    Err(PrepareError::option(file, format!("it was made from {what} {name}; {advice}")))
 }
