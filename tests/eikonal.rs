@@ -631,6 +631,16 @@ fn mistakes_are_named_with_their_place() {
         let error = solve(&[&["--starts", wrong.to_str().unwrap()][..], idle].concat());
         assert!(error.contains(&format!("{} does nothing with --starts", idle[idle.len() - 1])), "{error}");
     }
+    // A run without time says which sets it has not reached.
+    std::fs::write(&wrong, "case,node\nA,1\nB,2\n").unwrap();
+    let mut stopped = command("pogo-solve");
+    stopped.arg(&blk).args(["--quiet", "--wall-time", "0.000001", "-o"]).arg(folder.path().join("out"));
+    let output = stopped.arg("--starts").arg(&wrong).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    let expected = "stopped by --wall-time after 0 of 2 sets of starts; the rows of the others are NaN";
+    assert!(output.status.code() == Some(4) && error.contains(expected), "{error}");
+    let times = npy(&folder.path().join("out/arrivals.npy"));
+    assert!(times.shape[0] == 2 && times.values.iter().all(|time| time.is_nan()), "{times:?}");
     let parameters = succeed(command("pogo-info").arg(&blk).arg("--parameters"));
     assert!(String::from_utf8_lossy(&parameters.stdout).contains("velocity.VELOCITY1.speed"));
     let picture = folder.path().join("domains.png");

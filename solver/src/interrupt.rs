@@ -1,8 +1,9 @@
-//! Signals of the operating system, seen at the next pause of the time loop.
+//! Signals of the operating system and the limit of wall-clock time, seen at the next pause of a run.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use pogo_formats::system::signals;
 use pogo_formats::write::remove_unfinished;
@@ -17,6 +18,8 @@ pub struct Interrupts {
     due: Arc<[AtomicBool]>,
     /// Number of this run among them.
     lane: usize,
+    /// When the time is over that the command may take.
+    deadline: Option<Instant>,
 }
 
 impl Interrupts {
@@ -49,9 +52,30 @@ impl Interrupts {
         self.stop.store(true, Ordering::Relaxed);
     }
 
+    /// The same signals, and from now on no more than this wall-clock time.
+    pub(crate) fn limited_to(&self, wall_time: Option<Duration>) -> Self {
+        // A time beyond what the clock counts is no limit.
+        let deadline = wall_time.and_then(|time| Instant::now().checked_add(time));
+        Self { deadline, ..self.clone() }
+    }
+
+    /// Wall-clock time that is left; none where it has no limit.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
     /// The run must end.
     pub fn stop_requested(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.load(Ordering::Relaxed) || self.is_out_of_time()
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        self.time_left().is_some_and(|left| left.is_zero())
+    }
+
+    /// What a run says that was stopped: the word, and why where it was no signal.
+    pub(crate) fn stopped(&self) -> &'static str {
+        if self.is_out_of_time() { "stopped by --wall-time" } else { "stopped" }
     }
 
     /// A checkpoint was asked for since the last call.
@@ -73,6 +97,16 @@ impl Interrupts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_of_time_stops_every_run() {
+        let interrupts = Interrupts::default();
+        let limited = |seconds| interrupts.limited_to(Some(Duration::from_secs(seconds)));
+        assert!(limited(0).for_lanes(2).iter().all(Interrupts::stop_requested));
+        assert_eq!((limited(0).stopped(), limited(1000).stopped()), ("stopped by --wall-time", "stopped"));
+        assert!(!limited(1000).stop_requested() && !limited(u64::MAX).stop_requested());
+        assert!(limited(1000).time_left() > Some(Duration::from_secs(900)) && interrupts.time_left().is_none());
+    }
 
     #[test]
     fn every_run_sees_a_request_for_a_checkpoint_once() {

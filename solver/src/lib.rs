@@ -152,6 +152,7 @@ pub fn solve_with(
     interrupts: &Interrupts,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SolveError> {
+    let interrupts = &interrupts.limited_to(config.wall_time);
     memory::share_one_heap();
     if let Some(bytes) = config.memory {
         // Whatever is estimated below.

@@ -1,6 +1,7 @@
-//! What the operating system gives, limits and takes away: files that are read or mapped, memory, threads and
-//! signals.
+//! What the operating system gives, limits and takes away: files that are read or mapped, room on disks, memory,
+//! threads and signals.
 
+pub mod disk;
 pub mod inputs;
 pub mod maps;
 pub mod memory;

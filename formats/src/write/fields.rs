@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 use super::grid::Grid;
 use super::image_data::{ImageArray, ImageGrid};
 use super::{OutputError, image_data, vtkhdf, vtu, write_atomically};
+use crate::system::disk::free_bytes;
+use crate::system::memory::size;
+use crate::words::counted;
 
 /// Kind of files for ParaView.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -59,6 +62,8 @@ impl FieldFormat {
 pub struct FieldSeries {
     folder: PathBuf,
     name: String,
+    /// Snapshots of the whole run.
+    expected: u64,
     snapshots: Snapshots,
 }
 
@@ -79,7 +84,7 @@ impl FieldSeries {
             FieldFormat::Vtu => Snapshots::Vtu(Vec::new()),
             FieldFormat::VtkHdf => Snapshots::VtkHdf(vtkhdf::Series::new(expected)),
         };
-        let series = Self { folder: folder.into(), name: name.into(), snapshots };
+        let series = Self { folder: folder.into(), name: name.into(), expected, snapshots };
         series.remove()?;
         series.make_folder()?;
         Ok(series)
@@ -106,7 +111,8 @@ impl FieldSeries {
         expected: u64,
         step: u64,
     ) -> Result<Self, OutputError> {
-        let mut series = Self { folder: folder.into(), name: name.into(), snapshots: Snapshots::Vtu(Vec::new()) };
+        let snapshots = Snapshots::Vtu(Vec::new());
+        let mut series = Self { folder: folder.into(), name: name.into(), expected, snapshots };
         let (other, option) = match format {
             FieldFormat::Vtu => (FieldFormat::VtkHdf, "vtkhdf"),
             FieldFormat::VtkHdf => (FieldFormat::Vtu, "vtu"),
@@ -169,8 +175,35 @@ impl FieldSeries {
     /// Writes the snapshot of a step and lists it. Steps ascend; the last one is not written again.
     ///
     /// # Errors
-    /// [`OutputError::Io`].
+    /// [`OutputError::Io`]; [`OutputError::Room`] where the snapshots to come do not fit beside this one.
     pub fn write(&mut self, step: u64, time: f64, grid: &Grid<'_>) -> Result<(), OutputError> {
+        let before = length(&self.path());
+        self.add(step, time, grid)?;
+        let bytes = match &self.snapshots {
+            Snapshots::Vtu(_) => length(&self.vtu(step)),
+            // The first one brings the mesh with it.
+            Snapshots::VtkHdf(series) if series.len() < 2 => return Ok(()),
+            Snapshots::VtkHdf(_) => length(&self.path()).saturating_sub(before),
+        };
+        free_bytes(&self.folder).map_or(Ok(()), |free| self.check_room(bytes, free))
+    }
+
+    /// Whether all snapshots to come fit into what is free, if each is as large as this one.
+    fn check_room(&self, bytes: u64, free: u64) -> Result<(), OutputError> {
+        let left = self.expected.saturating_sub(self.len() as u64);
+        let needed = left.saturating_mul(bytes);
+        if needed <= free {
+            return Ok(());
+        }
+        let (left, needed, free) = (counted(left as usize, "snapshot"), size(needed as f64), size(free as f64));
+        let what = format!(
+            "{left} to come need {needed}, and {free} are free here: ask for fewer snapshots, for none with --no-fields, or \
+             for another folder with -o"
+        );
+        Err(OutputError::Room { path: self.path(), what })
+    }
+
+    fn add(&mut self, step: u64, time: f64, grid: &Grid<'_>) -> Result<(), OutputError> {
         let (path, file) = (self.path(), self.vtu(step));
         let snapshots = match &mut self.snapshots {
             Snapshots::VtkHdf(series) if series.last_step().is_some_and(|last| last >= step) => return Ok(()),
@@ -221,7 +254,13 @@ impl FieldSeries {
 /// # Errors
 /// [`OutputError::Io`].
 pub fn remove_series(folder: &Path, name: &str) -> Result<(), OutputError> {
-    FieldSeries { folder: folder.into(), name: name.into(), snapshots: Snapshots::Vtu(Vec::new()) }.remove()
+    let snapshots = Snapshots::Vtu(Vec::new());
+    FieldSeries { folder: folder.into(), name: name.into(), expected: 0, snapshots }.remove()
+}
+
+/// Bytes of a file; 0 where there is none.
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |found| found.len())
 }
 
 fn file_name(step: u64) -> String {

@@ -62,6 +62,9 @@ pub enum OutputError {
         /// What was expected and what was found.
         what: String,
     },
+    /// The file system has less room than a series takes.
+    #[error("{}: error: {what}", path.display())]
+    Room { path: PathBuf, what: String },
     /// A file that is not what its name says.
     #[error("{}: error: {what}", path.display())]
     Damaged { path: PathBuf, what: String },

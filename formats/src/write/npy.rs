@@ -214,6 +214,11 @@ pub struct RowWriter<'a> {
 }
 
 impl RowWriter<'_> {
+    /// Values of a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
     /// Writes one row. Rows that are never written are zeros.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ Examples:
   pogo-solve weld.blk --study sweep.toml --case 3           one case, such as a job of an array
   pogo-solve weld.blk --checkpoint-interval 10m             and, if the machine went down,
   pogo-solve weld.blk --checkpoint-interval 10m --restart   go on from there
+  pogo-solve weld.blk --wall-time 55m --restart=auto        as often as a queue of one hour takes it
   pogo-solve weld.blk --report                              and a page to look at: weld.out/report.html
   pogo-solve bone.blk --set load.strain=-0.02 --plot        a voxel model
   pogo-solve tissue.blk --precision f32 --plot              masses and springs, cut while they move
@@ -43,7 +44,7 @@ Exit codes:
   2  wrong command line
   3  voxel statics: no convergence. Dynamics diverged: NaN, an energy balance off by a tenth of the largest energy, or kinetic energy a hundred times
      what was put in; state and results so far are written
-  4  stopped by a signal after writing a checkpoint; go on with --restart";
+  4  stopped by a signal or by --wall-time after writing a checkpoint; go on with --restart";
 
 /// Runs a block file: explicit elastodynamics by central differences, voxel statics, masses and springs, or arrival times
 #[derive(Debug, Parser)]

@@ -20,7 +20,7 @@ use pogo_kernels::ranks::Ranks;
 pub(crate) use parse::lumping_name;
 use parse::{
     Expected, parse_base_name, parse_checkpoint_interval, parse_devices, parse_increment, parse_lumping, parse_seconds,
-    parse_tolerance,
+    parse_tolerance, parse_wall_time,
 };
 pub use pogo_kernels::simd::Precision;
 
@@ -320,6 +320,9 @@ pub struct Config {
     /// machine has, and its cgroup and ulimit allow]
     #[arg(long, value_name = "SIZE", value_parser = memory::parse_size)]
     pub memory: Option<u64>,
+    /// Wall-clock time that the command may take: 60, 60s, 10m or 1h. Then it stops as by SIGTERM, after a checkpoint
+    #[arg(long, value_name = "TIME", value_parser = parse_wall_time)]
+    pub wall_time: Option<Duration>,
     /// Explicit dynamics: runs the shots of a CSV table (shot, source, scale, delay in s) instead of the model's own, each into
     /// its own folder, and writes the traces of all to shots.npz
     #[arg(long, value_name = "FILE.csv")]

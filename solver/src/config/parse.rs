@@ -94,6 +94,15 @@ pub fn parse_checkpoint_interval(text: &str) -> Result<CheckpointInterval, Expec
             _ => Err(error),
         };
     }
+    parse_wall_time(text).map(CheckpointInterval::Wall).map_err(|_| error)
+}
+
+/// `60`, `60s`, `10m` or `1h` of wall-clock time.
+///
+/// # Errors
+/// Anything else.
+pub fn parse_wall_time(text: &str) -> Result<Duration, Expected> {
+    let error = Expected("60, 60s, 10m or 1h");
     let (number, unit) = match text.char_indices().last() {
         Some((end, 's')) => (&text[..end], 1.0),
         Some((end, 'm')) => (&text[..end], 60.0),
@@ -101,9 +110,7 @@ pub fn parse_checkpoint_interval(text: &str) -> Result<CheckpointInterval, Expec
         _ => (text, 1.0),
     };
     match number.trim().parse::<f64>() {
-        Ok(value) if value > 0.0 => {
-            Duration::try_from_secs_f64(value * unit).map(CheckpointInterval::Wall).map_err(|_| error)
-        }
+        Ok(value) if value > 0.0 => Duration::try_from_secs_f64(value * unit).map_err(|_| error),
         _ => Err(error),
     }
 }

@@ -131,6 +131,20 @@ impl<'a> Table<'a> {
         found.failed = found.failed.take().or(written.err()).or(ecg.err());
     }
 
+    /// Writes rows of NaN for the sets of a run that has stopped before them.
+    pub fn fill_missing<T: Real + Number>(&self, asked: &Asked) {
+        let missing: Vec<usize> = {
+            let cases = &self.found().cases;
+            (0..cases.len()).filter(|&set| cases[set].is_none()).collect()
+        };
+        for set in missing {
+            let times = self.rows.row(set, asked.columns.iter().map(|_| T::from_f64(f64::NAN)));
+            let ecg = self.ecgs.map_or(Ok(()), |ecgs| ecgs.row(set, std::iter::repeat_n(f64::NAN, ecgs.width())));
+            let mut found = self.found();
+            found.failed = found.failed.take().or(times.err()).or(ecg.err());
+        }
+    }
+
     /// # Errors
     /// A row could not be written.
     pub fn check(&self) -> Result<(), SolveError> {

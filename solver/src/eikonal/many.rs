@@ -74,8 +74,12 @@ pub(super) fn run<T: Real + Number>(
 
     summary.start_nodes = starts.iter().map(|starts| starts.len() as u64).sum();
     sum_up(&cases, mesh.n_elements(), summary);
-    if context.call.interrupts.stop_requested() {
-        summary.ending = Ending::new(Status::Interrupted, "stopped after all cases");
+    let missing = cases.iter().filter(|case| case.is_none()).count();
+    if missing > 0 {
+        let (stopped, of) = (context.call.interrupts.stopped(), counted(sets.len(), "set"));
+        let what =
+            format!("{stopped} after {} of {of} of starts; the rows of the others are NaN", sets.len() - missing);
+        summary.ending = Ending::new(Status::Interrupted, what);
     }
     Ok(())
 }
@@ -93,6 +97,8 @@ fn solve_all<T: Real + Number>(
         let table = Table::new(rows, ecgs, folder.join("arrivals.npy"), starts.len());
         began = true;
         spread::solve(context, engines, starts, asked, Some(&table))?;
+        table.fill_missing::<T>(asked);
+        table.check()?;
         Ok(table.into_cases())
     };
     let mut cases = Vec::new();

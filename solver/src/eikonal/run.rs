@@ -145,7 +145,8 @@ fn solve<T: Real + Number + 'static>(
         summary.solves_an_element
     ));
     if call.interrupts.stop_requested() {
-        summary.ending = Ending::new(Status::Interrupted, "stopped before all was written");
+        let stopped = call.interrupts.stopped();
+        summary.ending = Ending::new(Status::Interrupted, format!("{stopped} before all was written"));
     }
     timed("write results", || results::write(context, &solved, summary))
 }

@@ -3,8 +3,10 @@
 //! The devices of one process take sets when they are free. Processes have fixed shares, in rounds: after each round rank 0
 //! gets the times of the others and writes them. A round holds so few sets that rank 0 has room for them.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use pogo_formats::system::threads;
 use pogo_formats::write::npy::Number;
@@ -20,6 +22,9 @@ use crate::error::SolveError;
 
 /// Bytes of times that rank 0 gets in one round.
 const ROUND_BYTES: usize = 1 << 28;
+
+/// A run on one device looks about this often whether it is to stop.
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Solves for every set of starts. `table` is that of rank 0.
 ///
@@ -85,7 +90,7 @@ fn by_processes<T: Real + Number>(
             Some(table) => gathered.iter().enumerate().try_for_each(|(rank, bytes)| keep::<T>(table, rank, bytes)),
             None => Ok(()),
         });
-        if !team.as_the_leader_says(outcome.is_ok()) {
+        if !team.as_the_leader_says(outcome.is_ok() && !context.call.interrupts.stop_requested()) {
             return outcome;
         }
     }
@@ -113,15 +118,24 @@ fn on_engine<T: Real>(
     trees::solve_many(context, starts, each, &mut |sets, each| engine.solve_many(sets, each))
 }
 
-/// Solves on the engines of this process, and hands each result over with its number, in no order.
+/// Solves on the engines of this process, and hands each result over with its number, in no order. A run that is to stop
+/// begins no further sets.
 fn on_engines<T: Real>(
     context: &Context<'_>,
     engines: &mut [Engine<'_, T>],
     starts: &[Vec<(u32, f64)>],
     each: &(dyn Fn(usize, Arrival<T>) + Sync),
 ) -> Result<(), EikonalError> {
+    let stops = || context.call.interrupts.stop_requested();
     if let [engine] = engines {
-        return on_engine(context, engine, starts, each);
+        return in_batches(
+            rayon::current_num_threads().next_multiple_of(engine.group()),
+            starts.len(),
+            stops,
+            |batch| {
+                on_engine(context, engine, &starts[batch.clone()], &|set, arrival| each(batch.start + set, arrival))
+            },
+        );
     }
     let n_threads = context.call.team.threads_of_rank(context.call.settings.threads);
     let group = engines.iter().map(Engine::group).max().unwrap_or(1);
@@ -131,7 +145,7 @@ fn on_engines<T: Real>(
     let work = |engine: &mut Engine<'_, T>| {
         loop {
             let first = next.fetch_add(batch, Ordering::Relaxed);
-            if first >= starts.len() {
+            if first >= starts.len() || stops() {
                 return Ok(());
             }
             let some = &starts[first..starts.len().min(first + batch)];
@@ -139,4 +153,46 @@ fn on_engines<T: Real>(
         }
     };
     threads::in_pools(engines.iter_mut(), n_threads, work)?.into_iter().collect()
+}
+
+/// Does `n` things by batches of a multiple of `unit`, each of about as many as take the time between two looks whether all
+/// stops.
+fn in_batches<E>(
+    unit: usize,
+    n: usize,
+    stops: impl Fn() -> bool,
+    mut work: impl FnMut(Range<usize>) -> Result<(), E>,
+) -> Result<(), E> {
+    let (mut first, mut size) = (0, unit);
+    while first < n && !stops() {
+        let began = Instant::now();
+        let end = n.min(first + size);
+        work(first..end)?;
+        first = end;
+        if began.elapsed() < LOOK_INTERVAL {
+            size *= 4;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn batches_hold_everything_once_until_they_stop() {
+        let done = RefCell::new(Vec::new());
+        let work = |batch: Range<usize>| {
+            done.borrow_mut().push(batch);
+            Ok::<(), ()>(())
+        };
+        in_batches(3, 20, || false, work).unwrap();
+        assert_eq!(done.take(), [0..3, 3..15, 15..20]);
+        in_batches(3, 20, || done.borrow().len() == 2, work).unwrap();
+        assert_eq!(done.take(), [0..3, 3..15]);
+        assert_eq!(in_batches(3, 20, || false, |_| Err("lost")), Err("lost"));
+    }
 }

@@ -236,7 +236,14 @@ pub(crate) fn run<M: Reported>(
         End::Completed => (Status::Completed, None),
         End::Interrupted => {
             let n_steps = plan.clock.n_steps;
-            (Status::Interrupted, Some(format!("stopped at step {} of {n_steps}; go on with --restart", report.step)))
+            (
+                Status::Interrupted,
+                Some(format!(
+                    "{} at step {} of {n_steps}; go on with --restart",
+                    call.interrupts.stopped(),
+                    report.step
+                )),
+            )
         }
         End::Diverged(divergence) => {
             let why = model.explain(divergence, &energies.last().copied().unwrap_or_default());

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use indicatif::HumanDuration;
+
 use super::schedule;
 use crate::config::CheckpointInterval;
 
@@ -10,8 +12,48 @@ const PAUSE_INTERVAL: Duration = Duration::from_millis(100);
 /// Largest recording or signal table between two pauses, numbers.
 const MAX_BUFFER: usize = 1 << 22;
 
+/// Computing time after which the pace says how long the run will take, s.
+const TRIAL: f64 = 3.0;
+/// Computing time from which on a run without a limit is likely to be a mistake, s: thirty days.
+const TOO_LONG: f64 = 30.0 * 86400.0;
+
+/// Says once, soon after the start, that a run will not come to its end in the time that it has.
+#[derive(Debug, Default)]
+pub(crate) struct Foresight {
+    has_looked: bool,
+}
+
+impl Foresight {
+    /// What is to be said after `step`, with this wall-clock time left.
+    pub fn look(&mut self, pace: &Pace<'_>, step: u64, time_left: Option<Duration>) -> Option<String> {
+        if self.has_looked || pace.seconds() < TRIAL {
+            return None;
+        }
+        self.has_looked = true;
+        let needed = pace.seconds_left(step)?;
+        let in_words = |seconds: f64| match Duration::try_from_secs_f64(seconds) {
+            Ok(duration) => HumanDuration(duration).to_string(),
+            Err(_) => format!("{:.0e} years", seconds / (365.25 * 86400.0)),
+        };
+        match time_left.map(|left| left.as_secs_f64()) {
+            Some(left) if needed > left => Some(format!(
+                "warning: at this pace the run needs {} more, and --wall-time leaves {}: it will stop with a checkpoint, \
+                 from which --restart goes on",
+                in_words(needed),
+                in_words(left)
+            )),
+            None if needed > TOO_LONG => Some(format!(
+                "warning: at this pace the run needs {} more; --time makes it shorter, and --wall-time bounds it",
+                in_words(needed)
+            )),
+            _ => None,
+        }
+    }
+}
+
 /// When to pause, and the time spent between pauses.
 pub(crate) struct Pace<'a> {
+    first_step: u64,
     n_steps: u64,
     checkpoint: Option<CheckpointInterval>,
     /// Steps at which energies are sampled or snapshots written, each increasing.
@@ -26,7 +68,8 @@ impl<'a> Pace<'a> {
     /// From `step` to `n_steps`.
     pub fn new(step: u64, n_steps: u64, checkpoint: Option<CheckpointInterval>, due: [&'a [u64]; 2]) -> Self {
         let last_checkpoint = (Instant::now(), step);
-        Self { n_steps, checkpoint, due, stretch: 1, last_checkpoint, computing: Duration::ZERO }
+        let first_step = step;
+        Self { first_step, n_steps, checkpoint, due, stretch: 1, last_checkpoint, computing: Duration::ZERO }
     }
 
     /// The interval between checkpoints is over.
@@ -77,6 +120,12 @@ impl<'a> Pace<'a> {
         result
     }
 
+    /// Computing time that the steps behind `step` take at the pace so far, s; none before any.
+    pub fn seconds_left(&self, step: u64) -> Option<f64> {
+        let made = step.checked_sub(self.first_step).filter(|&made| made > 0)?;
+        Some(self.seconds() / made as f64 * self.n_steps.saturating_sub(step) as f64)
+    }
+
     /// Time spent computing so far, s.
     pub fn seconds(&self) -> f64 {
         self.computing.as_secs_f64()
@@ -103,6 +152,22 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_takes_too_long_is_foreseen_once() {
+        let mut pace = Pace::new(0, 1_000_000, None, [&[], &[]]);
+        pace.computing = Duration::from_secs(4);
+        let look = |step, left| Foresight::default().look(&pace, step, left);
+        assert!(look(1, None).is_some_and(|text| text.contains("needs 7 weeks more; --time")));
+        assert_eq!(look(10, None), None);
+        let hour = Some(Duration::from_secs(3600));
+        assert!(look(10, hour).is_some_and(|text| text.contains("5 days more, and --wall-time leaves 60 minutes")));
+        assert_eq!(look(10_000, hour), None);
+        let mut foresight = Foresight::default();
+        assert!(foresight.look(&pace, 1, None).is_some() && foresight.look(&pace, 2, None).is_none());
+        pace.computing = Duration::from_secs(2);
+        assert_eq!(Foresight::default().look(&pace, 1, None), None);
+    }
+
+    #[test]
     fn long_steps_and_wide_tables_are_made_one_by_one() {
         let mut pace = Pace::new(0, 1000, None, [&[], &[]]);
         pace.stretch(1, MAX_BUFFER, || ());
@@ -110,5 +175,7 @@ mod tests {
         pace.stretch(1, 1, || std::thread::sleep(Duration::from_millis(110)));
         assert_eq!(pace.next(2), 4);
         assert!(pace.seconds() >= 0.11);
+        assert!(pace.seconds_left(0).is_none());
+        assert_eq!(pace.seconds_left(250), Some(3.0 * pace.seconds()));
     }
 }

@@ -8,7 +8,7 @@ use super::Plan;
 use super::checkpoint::{self, Archived, Recorded, State};
 use super::energy::{Balance, Divergence, Watch};
 use super::histories::{DerivedColumns, Histories};
-use super::pace::Pace;
+use super::pace::{Foresight, Pace};
 use super::writer::{FrameWriter, Writer};
 use crate::error::SolveError;
 use crate::observe::Observer;
@@ -111,7 +111,7 @@ impl<M: Stepped> TimeLoop<'_, M> {
         let energy_steps = self.plan.energy_steps.clone();
         let mut step = self.model.stepper().step();
         let mut pace = Pace::new(step, n_steps, call.settings.checkpoint, [&energy_steps, frame_steps]);
-        let mut watch = Watch::default();
+        let (mut watch, mut foresight) = (Watch::default(), Foresight::default());
         for row in &self.energies {
             watch.judge(&self.model.balance(row));
         }
@@ -147,6 +147,9 @@ impl<M: Stepped> TimeLoop<'_, M> {
             pace.stretch(next - step, width, || self.advance(step, next))?;
             step = next;
             observer.advanced(step);
+            if let Some(text) = foresight.look(&pace, step, call.interrupts.time_left()) {
+                observer.note(&text);
+            }
         };
         self.model.end();
         // The last row needs Δu_{N+1}: one more step, which nothing else sees.

@@ -149,7 +149,11 @@ impl<'a> Run<'a> {
                 && self.model.call.interrupts.stop_requested()
                 && self.summary.ending.status == Status::Completed
             {
-                let done = format!("stopped after {index} of {}", counted(n_cases, "load case"));
+                let done = format!(
+                    "{} after {index} of {}",
+                    self.model.call.interrupts.stopped(),
+                    counted(n_cases, "load case")
+                );
                 self.summary.ending = Ending::new(Status::Interrupted, done);
             }
             let team = &self.model.call.team;
@@ -267,8 +271,10 @@ impl<'a> Run<'a> {
         if solved.converged {
             return;
         }
-        let (status, message) = if self.model.call.interrupts.stop_requested() {
-            (Status::Interrupted, "stopped while iterating; go on with --start and the output folder".to_owned())
+        let interrupts = self.model.call.interrupts;
+        let (status, message) = if interrupts.stop_requested() {
+            let advice = "go on with --start and the output folder";
+            (Status::Interrupted, format!("{} while iterating; {advice}", interrupts.stopped()))
         } else {
             let message = format!(
                 "{}no convergence: relative residual {:.2e} after {}, {:.0e} was asked for; see residual.csv",

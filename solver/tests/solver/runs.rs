@@ -1,6 +1,7 @@
 //! What a run promises: the same bits, restarts, energy, a clear end when things go wrong.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pogo_formats::dynamics::*;
 use pogo_formats::explicit::summary::ExplicitSummary;
@@ -165,6 +166,30 @@ fn a_restart_continues_bit_for_bit() {
         assert_same_results(&whole, &cut);
         assert!(!cut.join("checkpoint.pogo").exists(), "a finished run leaves no checkpoint");
     }
+}
+
+#[test]
+fn a_run_in_slices_of_wall_time_is_the_run_at_once() {
+    let (mesh, setup) = plate();
+    let folder = tempfile::tempdir().unwrap();
+    let block_file = write_block(folder.path(), &mesh, &setup, 64);
+    let whole = folder.path().join("whole");
+    let mut config = config(&block_file, &whole);
+    let last = run(&config).steps;
+    let cut = folder.path().join("cut");
+    config = Config { output: Some(cut.clone()), wall_time: Some(Duration::from_nanos(1)), ..config };
+    let summary = run(&config);
+    let message = format!("stopped by --wall-time at step 0 of {last}; go on with --restart");
+    assert_eq!((summary.ending.status, summary.ending.message), (Status::Interrupted, Some(message)));
+    config.restart = Some(None);
+    // Each slice is longer than the one before, since what comes before the first step takes time, too.
+    for slice in (0..16).map(|slice| Duration::from_millis(1 << slice)) {
+        config.wall_time = Some(slice);
+        if run(&config).ending.status == Status::Completed {
+            break;
+        }
+    }
+    assert_same_results(&whole, &cut);
 }
 
 #[test]

@@ -331,3 +331,27 @@ fn arrays_of_the_wrong_length_are_refused() {
     let error = written.grid(0.0, &[field]).err().unwrap();
     assert_eq!(error.to_string(), "fields: error: stress has 7 values, expected 18");
 }
+
+#[test]
+fn snapshots_that_do_not_fit_are_refused_once_their_size_is_known() {
+    for (format, n_written) in [(FieldFormat::Vtu, 1), (FieldFormat::VtkHdf, 2)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mesh = mesh(2);
+        let (view, order) = (mesh.view(), (0..mesh.n_nodes() as u32).collect::<Vec<_>>());
+        let grids = FieldMesh::new(&view, &order).unwrap();
+        let values = vec![1.0; 2 * mesh.n_nodes()];
+        // No file system holds so many.
+        let mut series = FieldSeries::create(folder.path(), "fields", format, u64::MAX).unwrap();
+        let mut write = |step| {
+            let fields = [Field { quantity: FieldQuantity::Displacement, values: &values }];
+            series.write(step, 0.0, &grids.grid(0.0, &fields).unwrap())
+        };
+        assert!((1..n_written).all(|step| write(step).is_ok()));
+        let said = write(n_written).unwrap_err().to_string();
+        assert!(said.contains("snapshots to come need") && said.contains("--no-fields"), "{said}");
+        assert_eq!(series.len() as u64, n_written);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let series = FieldSeries::create(folder.path(), "fields", FieldFormat::VtkHdf, 10).unwrap();
+    assert!(series.check_room(10, 100).is_ok() && series.check_room(11, 100).is_err());
+}
