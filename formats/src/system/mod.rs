@@ -1,6 +1,7 @@
 //! What the operating system gives, limits and takes away: files that are read or mapped, memory, threads and
 //! signals.
 
+pub mod held;
 pub mod inputs;
 pub mod maps;
 pub mod memory;
