@@ -1,5 +1,8 @@
 """Explicit dynamics of arrays."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -79,6 +82,20 @@ def test_arrays_are_not_copied_before_they_are_blocked():
     quads[0, 0] = 99
     with pytest.raises(pogo.Error, match="^mesh.inp: error: .*node 100"):
         model.block()
+
+
+def test_nothing_keeps_the_arrays_of_a_model_that_is_gone():
+    points, quads = squares(4, 4)
+    model = pogo.explicit.Model(points, quads, {"steel": STEEL}, time=1e-6)
+    kept = weakref.ref(points)
+    del points
+    block = model.block()
+    gc.collect()
+    assert kept() is not None
+    del model
+    gc.collect()
+    assert kept() is None
+    block.solve()
 
 
 def test_a_body_moves_as_its_velocity_says():

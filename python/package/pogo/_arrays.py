@@ -77,6 +77,29 @@ def _npy(values: NDArray[Any], name: str) -> tuple[bytes, NDArray[np.uint8]]:
 Sets = Sequence[tuple[str, NDArray[np.int64]]]
 
 
+class Names:
+    """What messages call inputs in memory. It keeps none of them."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lines: list[str] = []
+        """Of the job."""
+
+    def shorten(self, text: str) -> str:
+        """A text without the folder's name."""
+        return text.replace(f"{self.path}/", "")
+
+    def explained(self, text: str) -> str:
+        """A text about these inputs: without their folder, and with the line of the job."""
+        lines = []
+        for line in text.splitlines():
+            lines.append(self.shorten(line))
+            at = line.partition(f"{self.path}/job.toml:")[2].split(":")[0]
+            if at.isdigit() and 0 < int(at) <= len(self.lines):
+                lines.append(f"    {self.lines[int(at) - 1]}")
+        return "\n".join(lines)
+
+
 class Inputs:
     """Inputs in memory, which pogo-block finds in `path` in place of files. They go with this object.
 
@@ -87,7 +110,7 @@ class Inputs:
         self._held = Held()
         self.path = Path(self._held.folder)
         self._writers: dict[str, Callable[[Path], object]] = {}
-        self._lines: list[str] = []
+        self.names = Names(self.path)
 
     def text(self, name: str, text: str) -> Path:
         """Holds a text as a file."""
@@ -98,7 +121,7 @@ class Inputs:
     def job(self, job: Mapping[str, Any]) -> Path:
         """Holds the job of a model."""
         text = _toml.dumps(job)
-        self._lines = text.splitlines()
+        self.names.lines = text.splitlines()
         return self.text("job.toml", text)
 
     def array(self, name: str, values: NDArray[Any]) -> Path:
@@ -123,13 +146,10 @@ class Inputs:
 
     def tables(self, tables: Iterable[Table] | Table | None, name: str) -> list[dict[str, Any]]:
         """Tables of a job, in which arrays stand for files: these are held beside it."""
-        if tables is None:
-            return []
-        if isinstance(tables, Mapping):
-            tables = [tables]
+        given: Iterable[Any] = [tables] if isinstance(tables, Mapping) else tables or []
         rows = []
-        for number, table in enumerate(tables):
-            row = dict(table)
+        for number, table in enumerate(given):
+            row: dict[str, Any] = dict(table)
             for key in _FILES:
                 value = row.get(key)
                 if isinstance(value, np.ndarray) and value.ndim > (1 if key in ("fibre", "sheet") else 0):
@@ -141,17 +161,3 @@ class Inputs:
         """Writes all of them as files."""
         for name, write in self._writers.items():
             write(folder / name)
-
-    def shorten(self, text: str) -> str:
-        """A text without the folder's name."""
-        return text.replace(f"{self.path}/", "")
-
-    def explained(self, text: str) -> str:
-        """A text about these inputs: without their folder, and with the line of the job."""
-        lines = []
-        for line in text.splitlines():
-            lines.append(self.shorten(line))
-            at = line.partition(f"{self.path}/job.toml:")[2].split(":")[0]
-            if at.isdigit() and 0 < int(at) <= len(self._lines):
-                lines.append(f"    {self._lines[int(at) - 1]}")
-        return "\n".join(lines)

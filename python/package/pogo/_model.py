@@ -14,7 +14,7 @@ from ._pogo import Error
 from ._words import Folder, Memory, Progress, StrPath, Value, new_file, options, teller
 
 if TYPE_CHECKING:
-    from ._arrays import Inputs
+    from ._arrays import Inputs, Names
     from ._results import Run
 
 Jobs = Union[StrPath, Sequence[StrPath], None]
@@ -41,10 +41,14 @@ class Model:
 
     def explained(self, error: Error) -> Error:
         """An error about inputs of this object's own: without their folder, and with the line of the job."""
-        return _explained(error, self._inputs)
+        return _explained(error, self._names)
 
     def _shorten(self, text: str) -> str:
-        return text if self._inputs is None else self._inputs.shorten(text)
+        return text if self._names is None else self._names.shorten(text)
+
+    @property
+    def _names(self) -> Names | None:
+        return None if self._inputs is None else self._inputs.names
 
     def check(self) -> dict[str, Any]:
         """Reads everything and reports what is in it, as `pogo-block --check --json` does; nothing is written.
@@ -108,11 +112,11 @@ class Block:
         self.remarks: list[str] = []
         """Warnings and notes of pogo-block."""
         self._owner = owner
-        self._inputs: Inputs | None = None
+        self._names: Names | None = None
 
     def explained(self, error: Error) -> Error:
         """An error about files of this object's own: without their folder."""
-        return _explained(error, self._owner, self._inputs)
+        return _explained(error, self._owner, self._names)
 
     def info(self) -> dict[str, Any]:
         """What is in it, as `pogo-info --json` says."""
@@ -185,7 +189,7 @@ def block(
     except Error as error:
         raise model.explained(error) from None
     made = Block(output, owner, json.loads(model._shorten(report)))
-    made.remarks, made._inputs = [model._shorten(remark) for remark in remarks], model._inputs
+    made.remarks, made._names = [model._shorten(remark) for remark in remarks], model._names
     return made
 
 
@@ -204,7 +208,7 @@ def _paths(job: Jobs) -> list[Path]:
     return [Path(job)]  # type: ignore[arg-type]
 
 
-def _explained(error: Error, *owners: Union[Inputs, Folder, Memory, None]) -> Error:
+def _explained(error: Error, *owners: Union[Names, Folder, Memory, None]) -> Error:
     text = str(error)
     for owner in owners:
         text = text if owner is None else owner.explained(text)
