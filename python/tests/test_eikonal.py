@@ -91,7 +91,7 @@ def test_no_file_is_needed_for_the_bytes_of_the_commands(by_arrays, by_commands,
         ],
         {"nodes": [0, 3], "time": 1.5},
         fibre=rng.normal(size=(n, 3)),
-        cell_data={"region": np.arange(n) % 3 == 0, "depth": rng.uniform(size=n).astype(np.float32)},
+        cell_data={"region": np.arange(n) % 3 == 0, "depth": rng.uniform(size=(n, 2, 2)).astype(">f4", order="F")},
         mesh={"tags": "region"},
     )
     assert_same_bytes(by_arrays(model), by_commands(model))

@@ -159,6 +159,7 @@ def test_materials_kinds_and_sets_of_cells():
         ({"materials": {"a": STEEL, "b": STEEL}}, "say for each cell which it has"),
         ({"materials": {"a": STEEL}, "material": [0, 0, 0, 5]}, "cell 3 is 5"),
         ({"monitors": {"nodes": [-1]}}, "is -1"),
+        ({"node_sets": {"A,B": [0]}}, "the name of a set is 'A,B'"),
     ],
 )
 def test_arrays_that_cannot_be_used(change, text):

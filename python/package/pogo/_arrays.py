@@ -139,7 +139,9 @@ class Inputs:
     def vtu(self, points: NDArray[np.float64], cells: NDArray[np.int64], cell_data: Mapping[str, NDArray[Any]]) -> Path:
         """Holds triangles or tetrahedra, with data on them, as a file of VTK."""
         kind = {3: "CPE3", 4: "C3D4"}[cells.shape[1]]
-        data = [(name, _npy(values, name)) for name, values in cell_data.items()]
+        # Readers of arrays take no Fortran order of more than two indices.
+        in_order = {name: np.ascontiguousarray(v) if v.ndim > 2 else v for name, v in cell_data.items()}
+        data = [(name, _npy(values, name)) for name, values in in_order.items()]
         self._held.hold_mesh("mesh.vtu", points, [(kind, cells)], [], [], data)
         self._writers["mesh.vtu"] = lambda path: write_vtu(path, points, cells, cell_data)
         return self.path / "mesh.vtu"

@@ -73,6 +73,9 @@ class Model(_model.Model):
             (name, indices_of(set_, n_cells, f"element_sets: {name}").ravel())
             for name, set_ in (element_sets or {}).items()
         ]
+        for name, _ in [*sets, *of_elements]:
+            if not name or name != name.strip() or any(c in name for c in ',"\r\n'):
+                raise error(f"the name of a set is {name!r}: name it as a deck can, without commas and quotes")
         sections = []
         names = list(materials)
         if not names:

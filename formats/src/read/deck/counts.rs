@@ -37,7 +37,8 @@ impl Counts {
 
     fn of_mesh(mesh: &HeldMesh) -> Self {
         let connections = mesh.groups.iter().map(|group| (*group.nodes).as_ref().len() as u64).sum();
-        Self { nodes: mesh.n_points() as u64, connections, is_solid: mesh.dimension == 3 }
+        let is_solid = mesh.groups.iter().any(|group| group.kind.to_uppercase().starts_with("C3D"));
+        Self { nodes: mesh.n_points() as u64, connections, is_solid }
     }
 
     fn add(&mut self, other: Self, times: u64) {

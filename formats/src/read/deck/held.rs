@@ -32,6 +32,9 @@ fn fill(mesh: &HeldMesh, options: &ReadOptions, part: &mut RawPart, log: &mut Lo
     }
     part.nodes.labels = (1..=mesh.n_points() as u32).collect();
     part.nodes.coordinates = mesh.coordinates();
+    if let Some(at) = part.nodes.coordinates.iter().position(|x| !x.is_finite()) {
+        log.error(HERE, format!("node {} has a coordinate that is no finite number", at / 3 + 1));
+    }
     let mut first = 1;
     for group in &mesh.groups {
         cells(group, first, options, part, log);
@@ -142,6 +145,10 @@ mod tests {
             let error = read_held(mesh(kind, far)).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
+        let mut points = vec![0.0; 14];
+        points[5] = f64::NAN;
+        let error = read_held(HeldMesh { points: Arc::new(points), ..mesh("CPE4", 6) }).unwrap_err().to_string();
+        assert!(error.contains("node 3 has a coordinate"), "{error}");
         // As in a deck, a type that is not computed is said when a section names its elements.
         let others = read_held(mesh("FOO", 6)).unwrap();
         assert!(others.report.elements.iter().any(|element| element.name == "FOO" && !element.supported));
