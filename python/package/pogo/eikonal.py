@@ -22,7 +22,8 @@ class Model(_model.Model):
     (examples/eikonal-job-reference.toml): `{"speeds": [0.6, 0.4, 0.2]}`, `{"nodes": [0, 7], "time": 2.5}`; nodes and
     elements count from 0. `fibre` and `sheet` are a vector for each cell. `cell_data` are further arrays by name, which
     `tag` (as `tags` in `mesh`), `speed_data` and `tensor_data` may name; these may also be arrays themselves. `mesh`,
-    `solver` and `output` are tables of the job, and `tables` further ones by name, such as `{"ecg": {…}}`.
+    `solver` and `output` are tables of the job, and `tables` further ones by name, such as `{"ecg": {…}}`. Arrays are not
+    copied where their types allow that: let them be until the model has been blocked.
     """
 
     def __init__(

@@ -33,7 +33,8 @@ class Model(_model.Model):
     indices of points. `node_sets` are named arrays of such indices, for `nset`; `element_sets` those of cells, for
     `elset`. `tables` are further tables of the job by name.
 
-    Labels in results are those of a deck: the index from 0, plus 1.
+    Labels in results are those of a deck: the index from 0, plus 1. Arrays are not copied where their types allow that: let
+    them be until the model has been blocked.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ class Lattice(_model.Model):
 
     `boundaries`, `sources`, `initial_velocities`, `monitors`, `gravity`, `cuts`, `erase`, `add`, `springs`,
     `amplitudes` and `fields` are tables as in a job (examples/spring-job-reference.toml). `spacing` is the edge of a
-    voxel in `unit`.
+    voxel in `unit`. The mask is not copied where its order allows that: let it be until the model has been blocked.
     """
 
     def __init__(

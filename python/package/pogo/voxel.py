@@ -31,7 +31,8 @@ class Model(_model.Model):
 
     `load`, `boundaries`, `forces`, `solver` and `output` are tables as in a job (examples/voxel-job-reference.toml),
     such as `{"preset": "axial", "strain": -0.01}`; an array may stand for the file of `mask`. `image_options` are
-    further keys of its `[image]`, such as `{"keep": "largest"}`.
+    further keys of its `[image]`, such as `{"keep": "largest"}`. Arrays are not copied where their types allow that: let
+    them be until the model has been blocked.
     """
 
     def __init__(
