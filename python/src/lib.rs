@@ -6,6 +6,7 @@
 mod apart;
 mod deck;
 mod failure;
+mod held;
 mod watch;
 
 use pyo3::prelude::*;
@@ -30,6 +31,8 @@ mod _pogo {
     #[pymodule_export]
     use crate::failure::Error;
     use crate::failure::{bad_input, failure, wrong_command_line};
+    #[pymodule_export]
+    use crate::held::PyHeld;
     use crate::watch::{Observed, Preparing};
 
     /// So that a command without memory ends with a message.

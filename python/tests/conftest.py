@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import pytest
@@ -39,6 +40,44 @@ def by_commands(command, tmp_path):
         return pogo.open(tmp_path / "out")
 
     return results
+
+
+@pytest.fixture
+def by_arrays(monkeypatch, tmp_path):
+    """The results of a model of arrays, of whose input and block file nothing is written: neither where temporary files are
+    nor where Python runs.
+    """
+
+    def results(model, **keywords):
+        empty = tmp_path / "empty"
+        empty.mkdir()
+
+        def refuse(*_, **__):
+            raise AssertionError("a temporary folder was asked for")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(tempfile, "mkdtemp", refuse)
+            patch.setattr(tempfile, "tempdir", str(empty))
+            patch.setenv("TMPDIR", str(empty))
+            patch.chdir(empty)
+            block = model.block()
+            assert not model.input.exists() and not any(job.exists() for job in model.jobs)
+            run = block.solve(output=tmp_path / "here", **keywords)
+            assert not any(empty.iterdir())
+        return run
+
+    return results
+
+
+def assert_same_bytes(here, there):
+    """The files of two runs are the same, but for their summaries and the comments of tables, which hold times and names."""
+    names = {path.name for path in here.files} - {"summary.json"}
+    assert names and names == {path.name for path in there.files} - {"summary.json"}
+    for name in names:
+        one, other = ((run.folder / name).read_bytes() for run in (here, there))
+        if name.endswith(".csv"):
+            one, other = ([line for line in text.splitlines() if not line.startswith(b"#")] for text in (one, other))
+        assert one == other, name
 
 
 def squares(nx, ny, edge=1e-3):

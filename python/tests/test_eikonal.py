@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pogo
-from conftest import tetrahedra, triangles
+from conftest import assert_same_bytes, tetrahedra, triangles
 
 EVERYWHERE = 1e9
 
@@ -75,6 +75,35 @@ def test_results_have_the_bits_of_the_commands(by_commands):
     one, other = np.diag([0.36, 0.09, 0.09]), 4.0 * np.eye(3)
     D = np.where(region[:, None, None] == 1, other, one)
     assert np.allclose(pogo.eikonal.solve(points, cells, D, [0, 3], 1.5), here.arrival, rtol=1e-12)
+
+
+@pytest.mark.parametrize("mesh", [lambda: triangles(9, 7), lambda: tetrahedra(4)], ids=["plane", "space"])
+def test_no_file_is_needed_for_the_bytes_of_the_commands(by_arrays, by_commands, mesh):
+    points, cells = mesh()
+    n = len(cells)
+    rng = np.random.default_rng(5)
+    model = pogo.eikonal.Model(
+        points.astype(np.float32),
+        cells.astype(np.int32),
+        [
+            {"speed_data": np.asfortranarray(rng.uniform(0.5, 2.0, (n, 2)))},
+            {"tag": 1, "tensor_data": rng.uniform(1.0, 2.0, (n, 1)) * [1.0, 2.0, 3.0, 0.1, 0.2, 0.3]},
+        ],
+        {"nodes": [0, 3], "time": 1.5},
+        fibre=rng.normal(size=(n, 3)),
+        cell_data={"region": np.arange(n) % 3 == 0, "depth": rng.uniform(size=(n, 2, 2)).astype(">f4", order="F")},
+        mesh={"tags": "region"},
+    )
+    assert_same_bytes(by_arrays(model), by_commands(model))
+
+
+def test_starts_and_tensors_need_no_file(monkeypatch, tmp_path):
+    points, cells = triangles(6, 5)
+    expected = pogo.eikonal.solve(points, cells, 4.0, [[0], [3, 5]], output=tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr("tempfile.mkdtemp", None)
+        again = pogo.eikonal.solve(points, cells, 4.0, [[0], [3, 5]], output=tmp_path / "again")
+    assert np.array_equal(again, expected)
 
 
 def test_the_call_of_fim_python():

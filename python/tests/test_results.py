@@ -1,6 +1,8 @@
 """Models, block files and folders of results."""
 
 import gc
+import json
+import os
 
 import numpy as np
 import pytest
@@ -45,6 +47,15 @@ def test_traces_for_pandas_and_xarray(run):
     assert array.dims == ("time", "trace") and np.array_equal(array.sel(trace=top.names[1]), top[:, 1])
     assert run.traces.to_pandas().shape == run.traces.to_xarray().shape == (len(top.time), 8)
     assert np.array_equal(run.energies.to_pandas()["time"], run.energies["time"])
+
+
+def test_traces_are_mapped(run):
+    one = run.traces[run.traces["TOP"].names[0]]
+    assert not one.flags.owndata and not one.flags.writeable
+    assert all(trace.flags.aligned for trace in run.traces.values()) and len(run.traces) > 4
+    assert np.array_equal(one, run.traces["TOP"][:, 0])
+    with np.load(run.folder / "traces.npz") as archive:
+        assert np.array_equal(archive[one.names[0]], one)
 
 
 def test_fields_are_mapped_and_agree_with_traces(run):
@@ -150,6 +161,30 @@ def test_temporary_files_go_with_their_objects():
     del block, run
     gc.collect()
     assert not any(path.exists() for path in paths) and top.shape[1] == 4
+
+
+def test_block_files_of_arrays_lie_in_memory(command, tmp_path):
+    block = plate().block()
+    assert os.path.realpath(block.path).startswith("/memfd:mesh.blk") and "mesh.blk" in repr(block)
+    # Another process of this user finds it; and what it is copied to is any other file.
+    there = json.loads(command("pogo-info", block.path, "--json").stdout)
+    assert there["nodes"] == block.info()["nodes"]
+    copy = block.save(tmp_path)
+    assert copy.path == tmp_path / "mesh.blk" and np.array_equal(
+        copy.solve().traces["TOP"], block.solve().traces["TOP"]
+    )
+    block.verify()
+    text = str(block.explained(pogo.Error(f"{block.path}: error: beside {block.path}0")))
+    assert text == f"mesh.blk: error: beside {block.path}0"
+    # It says that it cannot be made anew, without the name of a folder that is not there any more.
+    assert [source["name"] for source in block.info()["sources"]] == ["mesh.inp (in memory)", "job.toml (in memory)"]
+
+
+def test_where_there_is_no_memory_file_there_is_a_folder(monkeypatch):
+    expected = plate().solve().traces["TOP"]
+    monkeypatch.delattr(os, "memfd_create")
+    block = plate().block()
+    assert block.path.name == "mesh.blk" and np.array_equal(block.solve().traces["TOP"], expected)
 
 
 def test_progress_is_told():

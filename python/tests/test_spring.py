@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pogo
+from conftest import assert_same_bytes
 
 STIFFNESS = {"axis": 10.0, "face": 7.0, "space": 3.0}
 
@@ -41,6 +42,22 @@ def test_a_spring_holds_its_weight():
         monitors={"name": "TOP", "side": "zmax", "variables": "U3"},
     )
     assert lattice.solve().traces["TOP"][-1] == pytest.approx(-1e-3 * 9.81 / 50.0, rel=1e-6)
+
+
+def test_no_file_is_needed_for_the_bytes_of_the_commands(by_arrays, by_commands):
+    mask = np.asfortranarray(np.arange(4 * 5 * 6).reshape(4, 5, 6) % 7 > 0)
+    lattice = pogo.spring.Lattice(
+        mask,
+        1e-3,
+        time=0.01,
+        density=1e3,
+        stiffness=STIFFNESS,
+        boundaries={"side": "zmin"},
+        gravity=[0.0, 0.0, -9.81],
+        monitors={"name": "TOP", "side": "zmax", "variables": ["U"]},
+        fields={"count": 2},
+    )
+    assert_same_bytes(by_arrays(lattice), by_commands(lattice))
 
 
 def test_results_have_the_bits_of_the_commands(by_commands):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pogo
+from conftest import assert_same_bytes
 
 
 def hooke(young, poisson):
@@ -62,6 +63,44 @@ def test_results_have_the_bits_of_the_commands(by_commands, sample, young, poiss
     assert np.array_equal(here.fields[0].cell_data["von_mises"], there.fields[0].cell_data["von_mises"])
     assert here.summary["reaction"] == there.summary["reaction"]
     assert here.summary["elements"] == (sample > 0).sum()
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        np.ascontiguousarray,
+        np.asfortranarray,
+        lambda image: np.repeat(image, 2, axis=2)[:, :, ::2],
+        lambda image: image.astype(">i2"),
+        lambda image: image.astype(np.int64)[::-1][::-1],
+    ],
+    ids=["C", "Fortran", "strided", "big-endian", "reversed"],
+)
+def test_no_file_is_needed_for_the_bytes_of_the_commands(by_arrays, by_commands, sample, layout):
+    image = layout(sample)
+    image.flags.writeable = False
+    top = np.zeros((10, 8, 6), bool)
+    top[-1, 2:5] = True
+    model = pogo.voxel.Model(
+        image,
+        0.05,
+        {1: 1e4, 2: 2e4},
+        boundaries=[
+            {"side": "zmin"},
+            {"mask": layout(top), "displacement": [0.0, 0.0, 1e-3]},
+        ],
+        output={"fields": ["von_mises"]},
+    )
+    assert_same_bytes(by_arrays(model), by_commands(model))
+
+
+def test_a_mask_is_what_is_not_zero(sample):
+    load = {"preset": "axial", "strain": -0.01}
+    expected = None
+    for image in (sample > 0, sample, (sample > 0).astype(np.uint8), -1.5 * sample):
+        found = pogo.voxel.solve(image, 0.05, 1e4, load=load).displacement
+        assert expected is None or np.array_equal(found, expected)
+        expected = found
 
 
 def test_axes_are_those_of_the_array():

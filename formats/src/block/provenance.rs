@@ -8,12 +8,12 @@ use std::{
 use rkyv::{Archive, Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::system::inputs;
+use crate::system::{held, inputs};
 
 /// A file that went into a block file.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// File name, as given.
+    /// File name, as given; of an input that lay in memory its name there, and that it did.
     pub name: String,
     /// Length, bytes.
     pub bytes: u64,
@@ -22,7 +22,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Hashes a file in pieces. A stream is gone when it has been read: it has no length and no hash.
+    /// Hashes a file, or what is held in its place, in pieces. A stream is gone when it has been read: it has no length and no hash.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -31,8 +31,15 @@ impl Source {
         if inputs::is_stream(path) {
             return Ok(Self { name, bytes: 0, hash: 0 });
         }
-        let mut file = inputs::open(path)?;
-        let (mut hash, mut bytes, mut piece) = (Xxh3::new(), 0, vec![0; 1 << 18]);
+        let (mut hash, mut bytes) = (Xxh3::new(), 0);
+        if let Some(held) = held::find(path) {
+            held.each_piece(&mut |piece| {
+                hash.update(piece);
+                bytes += piece.len() as u64;
+            });
+            return Ok(Self { name: held::name_of(path), bytes, hash: hash.digest() });
+        }
+        let (mut file, mut piece) = (inputs::open(path)?, vec![0; 1 << 18]);
         loop {
             match file.read(&mut piece)? {
                 0 => break,

@@ -1,11 +1,14 @@
-//! Files that are read as inputs: only what can be read as a file, and nothing that a result then replaces.
+//! Files that are read as inputs: only what can be read as a file, and nothing that a result then replaces. What a program
+//! [holds](super::held) in memory is found here in their place.
 
 use std::fs::{File, FileType, Metadata, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+use super::held::{self, Held, Pieces, Reader};
 
 /// What tells a file from all others, whatever it is called: its device and its number there.
 type Identity = (u64, u64);
@@ -16,7 +19,82 @@ static READ: Mutex<Vec<Identity>> = Mutex::new(Vec::new());
 /// Inputs from this one on are not replaced by results.
 static PROTECTED: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Opens an input, and remembers that it was read.
+/// An input that is read as a file.
+pub enum Input {
+    /// On disk.
+    File(File),
+    /// In memory.
+    Held(Reader<Pieces>),
+}
+
+impl Input {
+    /// Number of bytes.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn length(&self) -> io::Result<u64> {
+        match self {
+            Self::File(file) => file.metadata().map(|found| found.len()),
+            Self::Held(held) => Ok(held.pieces().length()),
+        }
+    }
+
+    /// Fills `out` with the bytes from `at` on; what is read next stays what it was.
+    ///
+    /// # Errors
+    /// There are not so many, or the system cannot read them.
+    pub fn read_exact_at(&self, out: &mut [u8], at: u64) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.read_exact_at(out, at),
+            Self::Held(held) => held.pieces().read_exact_at(out, at),
+        }
+    }
+}
+
+impl From<File> for Input {
+    fn from(file: File) -> Self {
+        Self::File(file)
+    }
+}
+
+impl Read for Input {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.read(out),
+            Self::Held(held) => held.read(out),
+        }
+    }
+}
+
+impl Seek for Input {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            Self::File(file) => file.seek(to),
+            Self::Held(held) => held.seek(to),
+        }
+    }
+}
+
+/// Finds an input in memory, or opens the file.
+///
+/// # Errors
+/// As for [`open`].
+pub fn find(path: &Path) -> io::Result<Input> {
+    match held::find(path) {
+        Some(Held::File(pieces)) => Ok(Input::Held(pieces.into_reader())),
+        _ => open(path).map(Input::File),
+    }
+}
+
+/// Whether an input is a folder.
+///
+/// # Errors
+/// There is no such input, or the system does not say.
+pub fn is_folder(path: &Path) -> io::Result<bool> {
+    if held::find(path).is_some() { Ok(false) } else { std::fs::metadata(path).map(|found| found.is_dir()) }
+}
+
+/// Opens an input on disk, and remembers that it was read.
 ///
 /// # Errors
 /// Anything but a regular file, which is said at once: to open a pipe would wait for its other end.
@@ -65,7 +143,7 @@ pub fn is_stream(path: &Path) -> bool {
 /// As for [`open`]; those of reading.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes)?;
+    find(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -75,7 +153,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// As for [`open`]; those of reading; text that is not UTF-8.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    open(path)?.read_to_string(&mut text)?;
+    find(path)?.read_to_string(&mut text)?;
     Ok(text)
 }
 

@@ -2,6 +2,7 @@
 //! threads and signals.
 
 pub mod disk;
+pub mod held;
 pub mod inputs;
 pub mod maps;
 pub mod memory;

@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +14,8 @@ use super::{OutputError, journal};
 use crate::system::inputs;
 
 /// Writes a file through `fill`, beside its target, and renames it once every byte is on disk. A link stays; the file that
-/// it leads to is written.
+/// it leads to is written. A file of this process without a name (`/proc/self/fd/N` of memory, for instance) has nothing
+/// beside it: it is written in place, and must be empty.
 ///
 /// # Errors
 /// [`OutputError::Io`] with the target's name when anything fails; the temporary file is then removed and the target is
@@ -23,6 +25,9 @@ pub fn write_atomically(
     fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<(), OutputError> {
     let write = || {
+        if let Some(length) = length_without_name(path) {
+            return write_in_place(path, length, fill);
+        }
         let target = behind_links(path)?;
         let temporary = temporary_name(&target);
         journal::note(path);
@@ -36,6 +41,33 @@ pub fn write_atomically(
         result
     };
     write().map_err(advice).map_err(OutputError::io(path))
+}
+
+/// Length of a file that is in no folder, such as one of memory; none of any other.
+fn length_without_name(path: &Path) -> Option<u64> {
+    let found = fs::metadata(path).ok()?;
+    (found.is_file() && found.nlink() == 0).then_some(found.len())
+}
+
+fn write_in_place(
+    path: &Path,
+    length: u64,
+    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    // Somebody may have mapped what it holds.
+    if length > 0 {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "this file without a name is not empty: make a new one",
+        ));
+    }
+    let mut writer = BufWriter::with_capacity(1 << 18, fs::OpenOptions::new().write(true).open(path)?);
+    let written = fill(&mut writer).and_then(|()| writer.flush());
+    if written.is_err() {
+        // As it was. The first error is the one to report.
+        let _ = writer.get_ref().set_len(0);
+    }
+    written
 }
 
 /// What to do about errors that a user can do something about.
@@ -158,6 +190,25 @@ mod tests {
     fn a_device_is_not_replaced() {
         let error = write_atomically(Path::new("/dev/null"), |_| Ok(())).unwrap_err();
         assert!(error.to_string().contains("not a regular file"), "{error}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_without_a_name_is_written_in_place_once() {
+        use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+        // SAFETY: a string with its zero; what the call gives is a new descriptor.
+        let memory = unsafe { OwnedFd::from_raw_fd(libc::memfd_create(c"block".as_ptr(), libc::MFD_CLOEXEC)) };
+        let path = PathBuf::from(format!("/proc/self/fd/{}", memory.as_raw_fd()));
+        let failed = write_atomically(&path, |out| {
+            out.write_all(&[0; 1 << 20])?;
+            Err(io::Error::other("no more"))
+        });
+        assert!(failed.unwrap_err().to_string().ends_with("no more"));
+        write_atomically(&path, |out| out.write_all(b"new")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        let error = write_atomically(&path, |out| out.write_all(b"newer")).unwrap_err();
+        assert!(error.to_string().contains("is not empty") && fs::read(&path).unwrap() == b"new", "{error}");
     }
 
     #[test]

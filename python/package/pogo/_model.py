@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Union
 
 from . import _pogo
 from ._pogo import Error
-from ._words import Folder, Progress, StrPath, Value, options, teller
+from ._words import Folder, Memory, Progress, StrPath, Value, new_file, options, teller
 
 if TYPE_CHECKING:
+    from ._arrays import Inputs, Names
     from ._results import Run
 
 Jobs = Union[StrPath, Sequence[StrPath], None]
@@ -25,22 +26,29 @@ class Model:
     """
 
     def __init__(
-        self, input: Path, jobs: Sequence[Path], options: Mapping[str, Value], owner: Folder | None = None
+        self, input: Path, jobs: Sequence[Path], options: Mapping[str, Value], inputs: Inputs | None = None
     ) -> None:
         self.input = input
-        """Deck, stack or mesh."""
+        """Deck, stack or mesh. That of a model of arrays lies in memory, where only this process finds it: see `save`."""
         self.jobs = list(jobs)
-        """TOML jobs; later ones win."""
+        """TOML jobs; later ones win. That of a model of arrays lies in memory, too."""
         self.options = dict(options)
         """Options of pogo-block."""
-        self._owner = owner
+        self._inputs = inputs
 
     def _words(self) -> list[str]:
         return [str(self.input), *(f"--job={job}" for job in self.jobs), *options(self.options)]
 
     def explained(self, error: Error) -> Error:
-        """An error about files of this object's own: without their folder, and with the line of the job."""
-        return _explained(error, self._owner)
+        """An error about inputs of this object's own: without their folder, and with the line of the job."""
+        return _explained(error, self._names)
+
+    def _shorten(self, text: str) -> str:
+        return text if self._names is None else self._names.shorten(text)
+
+    @property
+    def _names(self) -> Names | None:
+        return None if self._inputs is None else self._inputs.names
 
     def check(self) -> dict[str, Any]:
         """Reads everything and reports what is in it, as `pogo-block --check --json` does; nothing is written.
@@ -55,7 +63,7 @@ class Model:
             failed = Error("\n".join(problems))
             failed.exit_code = 1
             raise self.explained(failed)
-        checked: dict[str, Any] = json.loads(report)
+        checked: dict[str, Any] = json.loads(self._shorten(report))
         return checked
 
     @cached_property
@@ -74,38 +82,41 @@ class Model:
         return solve(self, **keywords)
 
     def save(self, folder: StrPath) -> Model:
-        """Copies the input and its jobs into a folder, for the commands, and gives the model of the copies."""
+        """Copies the input and its jobs into a folder, for the commands, and gives the model of the copies. A model of arrays is
+        written there.
+        """
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
-        if self._owner is None:
-            paths = [self.input, *self.jobs]
-            for path in paths:
+        if self._inputs is not None:
+            self._inputs.save(target)
+        for path in [self.input, *self.jobs]:
+            if self._inputs is None or path.parent != self._inputs.path:
                 shutil.copytree(path, target / path.name) if path.is_dir() else shutil.copy(path, target)
-        else:
-            shutil.copytree(self._owner.path, target, dirs_exist_ok=True)
         return Model(target / self.input.name, [target / job.name for job in self.jobs], self.options)
 
     def __repr__(self) -> str:
         jobs = "".join(f" --job {job}" for job in self.jobs)
-        return f"<pogo.Model {self.input}{jobs}>"
+        return self._shorten(f"<pogo.Model {self.input}{jobs}>")
 
 
 class Block:
     """A block file, which `pogo.solve` runs. One that was made without a name goes with this object."""
 
-    def __init__(self, path: StrPath, owner: Folder | None = None, report: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, path: StrPath, owner: Union[Folder, Memory, None] = None, report: Mapping[str, Any] | None = None
+    ) -> None:
         self.path = Path(path)
-        """The file."""
+        """The file. One in memory has a path, too, which processes of the same user find as long as it is there."""
         self.report = dict(report or {})
         """What pogo-block has said of it; empty of a file that was there."""
         self.remarks: list[str] = []
         """Warnings and notes of pogo-block."""
         self._owner = owner
-        self._input: Folder | None = None
+        self._names: Names | None = None
 
     def explained(self, error: Error) -> Error:
         """An error about files of this object's own: without their folder."""
-        return _explained(_explained(error, self._owner), self._input)
+        return _explained(error, self._owner, self._names)
 
     def info(self) -> dict[str, Any]:
         """What is in it, as `pogo-info --json` says."""
@@ -124,8 +135,12 @@ class Block:
 
     def save(self, path: StrPath) -> Block:
         """Copies the file, and gives the copy."""
-        shutil.copy(self.path, path)
-        return Block(path, None, self.report)
+        target = Path(path)
+        if target.is_dir():
+            target /= self._owner.name if isinstance(self._owner, Memory) else self.path.name
+        # Without the permissions, which are others in memory.
+        shutil.copyfile(self.path, target)
+        return Block(target, None, self.report)
 
     def solve(self, **keywords: Any) -> Run:
         """Runs it: see `pogo.solve`."""
@@ -134,7 +149,7 @@ class Block:
         return solve(self, **keywords)
 
     def __repr__(self) -> str:
-        return f"<pogo.Block {self.path}>"
+        return f"<pogo.Block {self.path if self._owner is None else self._owner.explained(str(self.path))}>"
 
 
 def read(path: StrPath, job: Jobs = None, *, check: bool = True, **options: Value) -> Model:
@@ -159,23 +174,22 @@ def block(
 ) -> Block:
     """Makes a block file, as `pogo-block` does, of a model or of an input and its jobs.
 
-    Without `output` it is a temporary file that goes with the `Block`. `options` are those of `pogo-block`. Ctrl-C ends it and
-    leaves nothing. Raises `pogo.Error` with all that is wrong.
+    Without `output` it is a temporary file that goes with the `Block`; that of a model of arrays lies in memory. `options` are
+    those of `pogo-block`. Ctrl-C ends it and leaves nothing. Raises `pogo.Error` with all that is wrong.
     """
     if isinstance(model, Model):
-        model = Model(model.input, [*model.jobs, *_paths(job)], {**model.options, **options}, model._owner)
+        model = Model(model.input, [*model.jobs, *_paths(job)], {**model.options, **options}, model._inputs)
     else:
         model = Model(Path(model), _paths(job), options)
     owner = None
     if output is None:
-        owner = Folder()
-        output = owner.path / f"{model.input.stem}.blk"
+        output, owner = new_file(f"{model.input.stem}.blk", model._inputs is not None)
     try:
         _, report, _, remarks = _pogo.block([*model._words(), f"--output={output}"], teller(progress))
     except Error as error:
         raise model.explained(error) from None
-    made = Block(output, owner, json.loads(report))
-    made.remarks, made._input = remarks, model._owner
+    made = Block(output, owner, json.loads(model._shorten(report)))
+    made.remarks, made._names = [model._shorten(remark) for remark in remarks], model._names
     return made
 
 
@@ -194,20 +208,12 @@ def _paths(job: Jobs) -> list[Path]:
     return [Path(job)]  # type: ignore[arg-type]
 
 
-def _explained(error: Error, owner: Folder | None) -> Error:
+def _explained(error: Error, *owners: Union[Names, Folder, Memory, None]) -> Error:
     text = str(error)
-    if owner is None or str(owner.path) not in text:
+    for owner in owners:
+        text = text if owner is None else owner.explained(text)
+    if text == str(error):
         return error
-    lines = []
-    for line in text.splitlines():
-        lines.append(line.replace(f"{owner.path}/", ""))
-        file, _, rest = line.partition(".toml:")
-        number = rest.split(":")[0]
-        path = Path(f"{file}.toml")
-        if number.isdigit() and path.parent == owner.path and path.exists():
-            written = path.read_text(encoding="utf-8").splitlines()
-            if 0 < int(number) <= len(written):
-                lines.append(f"    {written[int(number) - 1]}")
-    explained = type(error)("\n".join(lines))
+    explained = type(error)(text)
     explained.exit_code = getattr(error, "exit_code", 1)
     return explained

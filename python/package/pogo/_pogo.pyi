@@ -13,6 +13,26 @@ class Error(Exception):
 
     exit_code: int
 
+_Npy = tuple[bytes, NDArray[np.uint8]]
+
+class Held:
+    """Inputs in memory, which the commands' readers find in `folder`, as long as this object lives."""
+
+    def __init__(self) -> None: ...
+    @property
+    def folder(self) -> str: ...
+    def hold_bytes(self, name: str, bytes: bytes) -> None: ...
+    def hold_array(self, name: str, array: _Npy) -> None: ...
+    def hold_mesh(
+        self,
+        name: str,
+        points: NDArray[np.float64],
+        groups: Sequence[tuple[str, NDArray[np.int64]]],
+        node_sets: Sequence[tuple[str, NDArray[np.int64]]],
+        element_sets: Sequence[tuple[str, NDArray[np.int64]]],
+        cell_data: Sequence[tuple[str, _Npy]],
+    ) -> None: ...
+
 _Tell = Callable[[str, float, str], object]
 _Path = str | PathLike[str]
 

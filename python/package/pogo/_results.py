@@ -12,6 +12,7 @@ from typing import Any, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from ._npz import arrays_of
 from ._pogo import Error
 from ._vtk import Fields, fields_of
 from ._words import Folder, StrPath
@@ -59,7 +60,8 @@ class Trace(np.ndarray[Any, Any]):
 
 class Traces(Mapping[str, Trace]):
     """Traces by the names of their columns. A name that only begins columns gives all of these as one array, so
-    `traces["ARRAY"]` has the columns `ARRAY.12.U2`, `ARRAY.13.U2`, …
+    `traces["ARRAY"]` has the columns `ARRAY.12.U2`, `ARRAY.13.U2`, … One column is mapped and cannot be changed; several are
+    copied.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,13 +70,11 @@ class Traces(Mapping[str, Trace]):
         if not path.exists():
             return
         time = np.empty(0)
-        with np.load(path) as archive:
-            for name in archive.files:
-                values = archive[name]
-                if name == "time" or (name.startswith("time-") and name[5:].isdigit()):
-                    time = values
-                else:
-                    self._columns[name] = values, time
+        for name, values in arrays_of(path).items():
+            if name == "time" or (name.startswith("time-") and name[5:].isdigit()):
+                time = values
+            else:
+                self._columns[name] = values, time
 
     @property
     def time(self) -> NDArray[np.float64]:
@@ -216,13 +216,8 @@ class Run:
 
     @cached_property
     def archives(self) -> dict[str, dict[str, NDArray[Any]]]:
-        """The `.npz` files by name, without traces: the arrays in each."""
-        found = {}
-        for path in self.files:
-            if path.suffix == ".npz" and path.stem != "traces":
-                with np.load(path) as archive:
-                    found[path.stem] = {name: archive[name] for name in archive.files}
-        return found
+        """The `.npz` files by name, without traces: the arrays in each, mapped and not copied."""
+        return {path.stem: arrays_of(path) for path in self.files if path.suffix == ".npz" and path.stem != "traces"}
 
     @cached_property
     def series(self) -> dict[str, Fields]:
@@ -287,8 +282,7 @@ class Study(Mapping[str, Run]):
     @cached_property
     def shots(self) -> dict[str, NDArray[Any]]:
         """shots.npz: `traces` (shot, trace, time), `time`, and the names."""
-        with np.load(self.folder / "shots.npz") as archive:
-            return {name: archive[name] for name in archive.files}
+        return arrays_of(self.folder / "shots.npz")
 
     def __getitem__(self, name: str) -> Run:
         return self._runs[name]

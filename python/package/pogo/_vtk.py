@@ -168,8 +168,10 @@ def fields_of(path: Path) -> Fields:
 
 
 def write_vtu(path: Union[str, os.PathLike[str]], points: Array, cells: Array, cell_data: Mapping[str, Array]) -> None:
-    """Writes triangles or tetrahedra, raw and little-endian."""
+    """Writes triangles or tetrahedra, raw and little-endian; points of the plane have z = 0."""
     n_cells, corners = cells.shape
+    if points.shape[1] == 2:
+        points = np.column_stack([points, np.zeros(len(points))])
     kind = {3: 5, 4: 10}[corners]
     arrays = [
         ("Points", "Points", points),

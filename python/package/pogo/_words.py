@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -59,6 +60,37 @@ class Folder:
     def keep(self) -> None:
         """Leaves the folder where it is."""
         self._finalizer.detach()
+
+    def explained(self, text: str) -> str:
+        """A text about its files: without the folder's name."""
+        return text.replace(f"{self.path}/", "")
+
+
+class Memory:
+    """A file in memory that goes with this object, or when Python ends. Other processes of this user find it, too."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        file = os.memfd_create(name)
+        self._finalizer = weakref.finalize(self, os.close, file)
+        self.path = Path(f"/proc/{os.getpid()}/fd/{file}")
+
+    def explained(self, text: str) -> str:
+        """A text about it: by its name."""
+        return re.sub(rf"{re.escape(str(self.path))}(?!\d)", self.name, text)
+
+
+def new_file(name: str, in_memory: bool) -> tuple[Path, Union[Folder, Memory]]:
+    """Where a file that goes with the second value may be written: where there is no disk, if the system can."""
+    if in_memory:
+        try:
+            memory = Memory(name)
+            if memory.path.is_file():
+                return memory.path, memory
+        except (AttributeError, OSError):
+            pass  # other systems, and those that forbid it
+    folder = Folder()
+    return folder.path / name, folder
 
 
 class Printer:

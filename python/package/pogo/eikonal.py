@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _model
-from ._arrays import Table, cells_of, error, indices_of, points_of, save_job, save_tables
-from ._vtk import write_vtu
-from ._words import Folder, Value
+from ._arrays import Inputs, Table, cells_of, error, indices_of, points_of
+from ._words import Value
 
 Tables = Union[Iterable[Table], Table, None]
 
@@ -23,7 +22,8 @@ class Model(_model.Model):
     (examples/eikonal-job-reference.toml): `{"speeds": [0.6, 0.4, 0.2]}`, `{"nodes": [0, 7], "time": 2.5}`; nodes and
     elements count from 0. `fibre` and `sheet` are a vector for each cell. `cell_data` are further arrays by name, which
     `tag` (as `tags` in `mesh`), `speed_data` and `tensor_data` may name; these may also be arrays themselves. `mesh`,
-    `solver` and `output` are tables of the job, and `tables` further ones by name, such as `{"ecg": {…}}`.
+    `solver` and `output` are tables of the job, and `tables` further ones by name, such as `{"ecg": {…}}`. Arrays are not
+    copied where their types allow that: let them be until the model has been blocked.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Model(_model.Model):
         title: str = "",
         **options: Value,
     ) -> None:
-        folder = Folder()
+        inputs = Inputs()
         coordinates, elements = _mesh(points, cells)
         arrays = {name: np.asarray(values) for name, values in (cell_data or {}).items()}
         heading = dict(mesh or {})
@@ -58,33 +58,30 @@ class Model(_model.Model):
             if len(values) != len(elements):
                 raise error(f"cell_data: {name} has {len(values)} rows, and there are {len(elements)} cells")
             if values.dtype == np.bool_:
-                arrays[name] = values.astype(np.uint8)
+                arrays[name] = values.view(np.uint8)
             elif values.dtype.kind in "iu" and values.dtype.itemsize in (1, 2) and values.dtype != np.uint8:
                 arrays[name] = values.astype(np.int32)
             elif values.dtype == np.uint64:
                 arrays[name] = values.astype(np.int64)
             elif values.dtype.kind not in "iuf" or values.dtype.itemsize not in (1, 4, 8):
                 raise error(f"cell_data: {name} is of the type {values.dtype}, and numbers are expected")
-        write_vtu(folder.path / "mesh.vtu", coordinates, elements, arrays)
+        path = inputs.vtu(coordinates, elements, arrays)
         job = {
             "physics": "eikonal",
             "title": title,
             "mesh": heading or None,
-            "velocity": save_tables(folder, velocities, "velocity"),
-            "start": save_tables(folder, starts, "start"),
+            "velocity": inputs.tables(velocities, "velocity"),
+            "start": inputs.tables(starts, "start"),
             "solver": solver,
             "output": output,
             **(tables or {}),
         }
-        super().__init__(folder.path / "mesh.vtu", [save_job(folder, job)], options, folder)
+        super().__init__(path, [inputs.job(job)], options, inputs)
 
 
 def _mesh(points: ArrayLike, cells: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     coordinates = points_of(points)
-    elements = cells_of(cells, len(coordinates), (3, 4))
-    if coordinates.shape[1] == 2:
-        coordinates = np.column_stack([coordinates, np.zeros(len(coordinates))])
-    return coordinates, elements
+    return coordinates, cells_of(cells, len(coordinates), (3, 4))
 
 
 def _tensors(D: ArrayLike, n_cells: int, dimension: int) -> tuple[NDArray[np.float64], bool]:
@@ -196,12 +193,11 @@ class _Solver:
 
     def run(self, tensor: NDArray[Any], sets: Sequence[tuple[Any, Any]], keywords: Mapping[str, Any]) -> NDArray[Any]:
         """Arrival times of all sets, (n_sets, n)."""
-        block, folder = self._block(tensor), Folder()
-        table = folder.path / "starts.csv"
-        with table.open("w") as out:
-            out.write("case,node,time\n")
-            for number, (nodes, times) in enumerate(sets):
-                out.writelines(f"set{number},{node},{float(time)!r}\n" for node, time in zip(nodes, times))
+        block, inputs = self._block(tensor), Inputs()
+        rows = ["case,node,time\n"]
+        for number, (nodes, times) in enumerate(sets):
+            rows += [f"set{number},{node},{float(time)!r}\n" for node, time in zip(nodes, times)]
+        table = inputs.text("starts.csv", "".join(rows))
         arrivals: NDArray[Any] = np.array(block.solve(starts=table, **keywords).arrival)
         return arrivals
 

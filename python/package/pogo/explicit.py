@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _model
-from ._arrays import Table, cells_of, error, indices_of, points_of, save_job, save_tables
-from ._pogo import write_deck
-from ._words import Folder, Value
+from ._arrays import Inputs, Table, cells_of, error, indices_of, points_of
+from ._words import Value
 
 _KINDS = {(2, 3): "CPE3", (2, 4): "CPE4", (3, 4): "C3D4", (3, 6): "C3D6", (3, 8): "C3D8"}
 
@@ -34,7 +33,8 @@ class Model(_model.Model):
     indices of points. `node_sets` are named arrays of such indices, for `nset`; `element_sets` those of cells, for
     `elset`. `tables` are further tables of the job by name.
 
-    Labels in results are those of a deck: the index from 0, plus 1.
+    Labels in results are those of a deck: the index from 0, plus 1. Arrays are not copied where their types allow that: let
+    them be until the model has been blocked.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Model(_model.Model):
         title: str = "",
         **options: Value,
     ) -> None:
-        folder = Folder()
+        inputs = Inputs()
         coordinates = points_of(points)
         n_points, dimension = coordinates.shape
         groups = _groups(cells, n_points, dimension)
@@ -74,6 +74,9 @@ class Model(_model.Model):
             (name, indices_of(set_, n_cells, f"element_sets: {name}").ravel())
             for name, set_ in (element_sets or {}).items()
         ]
+        for name, _ in [*sets, *of_elements]:
+            if not name or name != name.strip() or any(c in name for c in ',"\r\n'):
+                raise error(f"the name of a set is {name!r}: name it as a deck can, without commas and quotes")
         sections = []
         names = list(materials)
         if not names:
@@ -94,7 +97,7 @@ class Model(_model.Model):
                 sections.append({"elset": set_name, "material": names[index], **(section or {})})
 
         def placed(given: Tables, name: str) -> list[dict[str, Any]]:
-            rows = save_tables(folder, given, name)
+            rows = inputs.tables(given, name)
             for number, row in enumerate(rows):
                 if "nodes" in row:
                     set_name = f"POGO-{name.upper()}-{number + 1}"
@@ -108,19 +111,18 @@ class Model(_model.Model):
             "solver": {"time": time, "increment": increment, **(solver or {})},
             "material": [{"name": name, **table} for name, table in materials.items()],
             "section": sections,
-            "amplitude": save_tables(folder, amplitudes, "amplitude"),
+            "amplitude": inputs.tables(amplitudes, "amplitude"),
             "source": placed(sources, "source"),
             "boundary": placed(boundaries, "boundary"),
             "initial_velocity": placed(initial_velocities, "initial_velocity"),
             "absorbing": placed(absorbing, "absorbing"),
             "monitor": placed(monitors, "monitor"),
-            "field": save_tables(folder, fields, "field"),
-            "shot": save_tables(folder, shots, "shot"),
+            "field": inputs.tables(fields, "field"),
+            "shot": inputs.tables(shots, "shot"),
             **(tables or {}),
         }
-        path = folder.path / "mesh.inp"
-        write_deck(path, coordinates, groups, sets, of_elements)
-        super().__init__(path, [save_job(folder, job)], options, folder)
+        path = inputs.deck(coordinates, groups, sets, of_elements)
+        super().__init__(path, [inputs.job(job)], options, inputs)
 
 
 def _groups(

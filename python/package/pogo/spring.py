@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _model
-from ._arrays import Table, error, save_job, save_tables
-from ._words import Folder, Value
+from ._arrays import Inputs, Table, error
+from ._words import Value
 
 Tables = Union[Iterable[Table], Table, None]
 Groups = Union[float, Mapping[str, float], None]
@@ -26,7 +26,7 @@ class Lattice(_model.Model):
 
     `boundaries`, `sources`, `initial_velocities`, `monitors`, `gravity`, `cuts`, `erase`, `add`, `springs`,
     `amplitudes` and `fields` are tables as in a job (examples/spring-job-reference.toml). `spacing` is the edge of a
-    voxel in `unit`.
+    voxel in `unit`. The mask is not copied where its order allows that: let it be until the model has been blocked.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class Lattice(_model.Model):
         title: str = "",
         **options: Value,
     ) -> None:
-        folder = Folder()
+        inputs = Inputs()
         stack = np.asarray(mask)
         if stack.ndim != 3:
             raise error(f"mask: the shape is {stack.shape}, and (nz, ny, nx) is expected")
-        np.save(folder.path / "mask.npy", stack.astype(np.uint8) if stack.dtype == np.bool_ else stack)
+        path = inputs.array("mask.npy", stack.view(np.uint8) if stack.dtype == np.bool_ else stack)
         own = {
             "density": density,
             "mass": mass,
@@ -84,19 +84,17 @@ class Lattice(_model.Model):
             "title": title,
             "image": {"unit": unit, "spacing": spacing, **(image_options or {})},
             "solver": {"time": time, "increment": increment, "alpha": alpha, **(solver or {})},
-            "material": save_tables(
-                folder, [{"name": "lattice", **own}] if materials is None else materials, "material"
-            ),
-            "springs": save_tables(folder, springs, "springs"),
-            "amplitude": save_tables(folder, amplitudes, "amplitude"),
-            "boundary": save_tables(folder, boundaries, "boundary"),
-            "source": save_tables(folder, sources, "source"),
-            "initial_velocity": save_tables(folder, initial_velocities, "initial_velocity"),
-            "gravity": save_tables(folder, gravity, "gravity"),  # type: ignore[arg-type]
-            "cut": save_tables(folder, cuts, "cut"),
-            "erase": save_tables(folder, erase, "erase"),
-            "add": save_tables(folder, add, "add"),
-            "monitor": save_tables(folder, monitors, "monitor"),
-            "field": save_tables(folder, fields, "field"),
+            "material": inputs.tables([{"name": "lattice", **own}] if materials is None else materials, "material"),
+            "springs": inputs.tables(springs, "springs"),
+            "amplitude": inputs.tables(amplitudes, "amplitude"),
+            "boundary": inputs.tables(boundaries, "boundary"),
+            "source": inputs.tables(sources, "source"),
+            "initial_velocity": inputs.tables(initial_velocities, "initial_velocity"),
+            "gravity": inputs.tables(gravity, "gravity"),  # type: ignore[arg-type]
+            "cut": inputs.tables(cuts, "cut"),
+            "erase": inputs.tables(erase, "erase"),
+            "add": inputs.tables(add, "add"),
+            "monitor": inputs.tables(monitors, "monitor"),
+            "field": inputs.tables(fields, "field"),
         }
-        super().__init__(folder.path / "mask.npy", [save_job(folder, job)], options, folder)
+        super().__init__(path, [inputs.job(job)], options, inputs)

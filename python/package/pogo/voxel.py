@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _model
-from ._arrays import Table, error, save_job, save_tables
+from ._arrays import Inputs, Table, error
 from ._results import Run
-from ._words import Folder, Value
+from ._words import Value
 
 Tables = Union[Iterable[Table], Table, None]
 Young = Union[float, Mapping[int, float], None]
@@ -31,7 +31,8 @@ class Model(_model.Model):
 
     `load`, `boundaries`, `forces`, `solver` and `output` are tables as in a job (examples/voxel-job-reference.toml),
     such as `{"preset": "axial", "strain": -0.01}`; an array may stand for the file of `mask`. `image_options` are
-    further keys of its `[image]`, such as `{"keep": "largest"}`.
+    further keys of its `[image]`, such as `{"keep": "largest"}`. Arrays are not copied where their types allow that: let
+    them be until the model has been blocked.
     """
 
     def __init__(
@@ -51,20 +52,20 @@ class Model(_model.Model):
         title: str = "",
         **options: Value,
     ) -> None:
-        folder = Folder()
+        inputs = Inputs()
         stack, material = _material(np.asarray(image), young, poisson)
-        np.save(folder.path / "image.npy", stack)
+        path = inputs.array("image.npy", stack)
         job = {
             "title": title,
             "image": {"unit": unit, "spacing": spacing, **(image_options or {})},
             "material": material,
             "load": load,
-            "boundary": save_tables(folder, boundaries, "boundary"),
-            "force": save_tables(folder, forces, "force"),
+            "boundary": inputs.tables(boundaries, "boundary"),
+            "force": inputs.tables(forces, "force"),
             "solver": solver,
             "output": output,
         }
-        super().__init__(folder.path / "image.npy", [save_job(folder, job)], options, folder)
+        super().__init__(path, [inputs.job(job)], options, inputs)
 
 
 def _material(image: NDArray[Any], young: Young, poisson: Poisson) -> tuple[NDArray[Any], dict[str, Any]]:
@@ -87,10 +88,12 @@ def _material(image: NDArray[Any], young: Young, poisson: Poisson) -> tuple[NDAr
                 row["poisson"] = float(poisson[int(row["value"])])
         else:
             material["poisson"] = poisson
-        return image.astype(np.uint8) if image.dtype == np.bool_ else image, material
+        return image.view(np.uint8) if image.dtype == np.bool_ else image, material
     if isinstance(poisson, Mapping):
         raise error("poisson: one number, as there is one modulus")
-    solid = (image != 0).astype(np.uint8)
+    # What holds 0 and 1 alone is not copied; other numbers would count in the mean of voxels that become one.
+    is_mask = image.dtype == np.bool_ or (image.dtype == np.uint8 and image.max(initial=0) <= 1)
+    solid = (image if is_mask else image != 0).view(np.uint8)
     return solid, {"law": "threshold", "threshold": 1, "young": float(young), "poisson": poisson}
 
 

@@ -33,7 +33,7 @@ impl InputKind {
         if is_deck(input) {
             return Ok(Self::Deck);
         }
-        match input.metadata() {
+        match inputs::is_folder(input) {
             Ok(_) => Ok(Self::Stack),
             Err(error) => Err(PrepareError::Source { path: input.to_owned(), error }),
         }

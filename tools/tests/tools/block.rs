@@ -19,7 +19,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// A bare mesh of n × n unit squares of two triangles, labels from 1 along x, with a node set TOP.
-fn bare_mesh(n: usize) -> String {
+pub fn bare_mesh(n: usize) -> String {
     let mut deck = String::from("*HEADING\nA square\n*NODE\n");
     let label = |i: usize, j: usize| j * (n + 1) + i + 1;
     for j in 0..=n {
@@ -40,7 +40,7 @@ fn bare_mesh(n: usize) -> String {
     deck
 }
 
-const JOB: &str = "[solver]
+pub const JOB: &str = "[solver]
 time = 1e-3
 [[material]]
 name = \"steel\"

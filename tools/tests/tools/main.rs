@@ -3,6 +3,7 @@
 mod block;
 mod block_voxel;
 mod generate;
+mod held;
 mod info;
 mod jobs;
 mod pogo_files;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::lexer::Source;
+use crate::system::held::{self, HeldMesh};
 
 /// Files that are included within each other.
 const MOST_DEEP: usize = 8;
@@ -22,6 +23,9 @@ pub struct Counts {
 impl Counts {
     /// Counts a deck and what it includes; nothing of a file that is no deck or cannot be read, which its reader says.
     pub fn of(path: &Path) -> Self {
+        if let Some(mesh) = held::mesh(path) {
+            return Self::of_mesh(&mesh);
+        }
         // A stream can be read once.
         if !path.is_file() {
             return Self::default();
@@ -29,6 +33,12 @@ impl Counts {
         let mut counter = Counter::default();
         counter.file(path, 0);
         counter.sum()
+    }
+
+    fn of_mesh(mesh: &HeldMesh) -> Self {
+        let connections = mesh.groups.iter().map(|group| (*group.nodes).as_ref().len() as u64).sum();
+        let is_solid = mesh.groups.iter().any(|group| group.kind.to_uppercase().starts_with("C3D"));
+        Self { nodes: mesh.n_points() as u64, connections, is_solid }
     }
 
     fn add(&mut self, other: Self, times: u64) {

@@ -126,9 +126,12 @@ fn parse_node(line: &[u8]) -> Result<(u32, [f64; 3], bool), &'static str> {
     Ok((label, x, at < line.len()))
 }
 
+/// Where elements of a type go.
 #[derive(Clone, Copy)]
-enum Target {
+pub(super) enum Target {
+    /// Index of the group of a computed type.
     Group(usize),
+    /// Index of the group of a type that is not computed.
     Other(usize),
 }
 
@@ -157,36 +160,48 @@ impl ElementBlock {
             log.error(keyword.place, "*ELEMENT has no TYPE=");
             return None;
         }
-        let shell = shell(&name).filter(|_| options.lines);
-        part.has_shells |= shell.is_some();
-        let other = || shell.or_else(|| simplex(&name).filter(|_| options.mesh_only));
-        let second_order = SecondOrder::from_name(&name).filter(|_| options.split_second_order);
-        let kind = ElementKind::from_name(&name).or_else(other).or(second_order.map(|of| of.part));
-        let (target, first, n_nodes) = match kind {
-            Some(kind) => {
-                let is_same = |group: &RawGroup| (group.kind, group.second_order) == (kind, second_order);
-                let at = part.groups.iter().position(is_same).unwrap_or_else(|| {
-                    part.groups.push(RawGroup::new(kind, second_order));
-                    part.groups.len() - 1
-                });
-                (Target::Group(at), part.groups[at].labels.len(), Some(part.groups[at].n_nodes()))
-            }
-            None => {
-                let n_nodes = match user_elements.get(&name) {
-                    Some(0) => None,
-                    Some(n) => Some(*n),
-                    None => nodes_of_other(&name),
-                };
-                let at = part.others.iter().position(|g| g.name == name).unwrap_or_else(|| {
-                    let n_nodes = if options.lines { line_nodes(&name) } else { 0 };
-                    part.others.push(OtherGroup { name, place: keyword.place, n_nodes, ..OtherGroup::default() });
-                    part.others.len() - 1
-                });
-                (Target::Other(at), part.others[at].labels.len(), n_nodes)
-            }
+        let (target, n_nodes) = Self::target(&name, keyword.place, part, user_elements, options);
+        let first = match target {
+            Target::Group(at) => part.groups[at].labels.len(),
+            Target::Other(at) => part.others[at].labels.len(),
         };
         let elset = keyword.given("ELSET").map(|name| part.element_sets.open(name));
         Some(Self { target, elset, place: keyword.place, first, n_nodes, missing: 0, errors: Errors::default() })
+    }
+
+    /// Where elements of a type go, which is made where there are none yet, and the nodes of each; none where only the line's end
+    /// tells. The name is upper case.
+    pub fn target(
+        name: &str,
+        place: Place,
+        part: &mut RawPart,
+        user_elements: &HashMap<String, usize>,
+        options: &ReadOptions,
+    ) -> (Target, Option<usize>) {
+        let shell = shell(name).filter(|_| options.lines);
+        part.has_shells |= shell.is_some();
+        let other = || shell.or_else(|| simplex(name).filter(|_| options.mesh_only));
+        let second_order = SecondOrder::from_name(name).filter(|_| options.split_second_order);
+        let kind = ElementKind::from_name(name).or_else(other).or(second_order.map(|of| of.part));
+        if let Some(kind) = kind {
+            let is_same = |group: &RawGroup| (group.kind, group.second_order) == (kind, second_order);
+            let at = part.groups.iter().position(is_same).unwrap_or_else(|| {
+                part.groups.push(RawGroup::new(kind, second_order));
+                part.groups.len() - 1
+            });
+            return (Target::Group(at), Some(part.groups[at].n_nodes()));
+        }
+        let at = part.others.iter().position(|group| group.name == name).unwrap_or_else(|| {
+            let n_nodes = if options.lines { line_nodes(name) } else { 0 };
+            part.others.push(OtherGroup { name: name.to_owned(), place, n_nodes, ..OtherGroup::default() });
+            part.others.len() - 1
+        });
+        let n_nodes = match user_elements.get(name) {
+            Some(0) => None,
+            Some(n) => Some(*n),
+            None => nodes_of_other(name),
+        };
+        (Target::Other(at), n_nodes)
     }
 
     pub fn read(&mut self, part: &mut RawPart, cursor: &mut Cursor<'_>, log: &mut Log) {

@@ -17,6 +17,7 @@ mod counts;
 mod data;
 mod element_names;
 mod frame;
+mod held;
 mod infinite;
 #[cfg(test)]
 mod keyword_page;
@@ -184,11 +185,14 @@ pub struct Deck {
     pub(crate) wrong_sections: bool,
 }
 
-/// Reads a deck and everything it includes.
+/// Reads a deck and everything it includes, or a mesh that is [held](crate::system::held) under this name.
 ///
 /// # Errors
 /// All problems found, each with file and line.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Deck, DeckError> {
+    if let Some(mesh) = crate::system::held::mesh(path) {
+        return read::assemble(held::read(path, &mesh, options), options);
+    }
     let source = lexer::Source::open(path)
         .map_err(|e| DeckError::new(&path.to_string_lossy(), &format!("cannot be read: {e}")))?;
     if source.bytes().is_empty() {

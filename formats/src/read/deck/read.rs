@@ -26,6 +26,11 @@ pub(super) fn read_source(source: Source, options: &ReadOptions, may_include: bo
     let mut parser = Parser::new(options, may_include);
     parser.run(source);
     parser.end();
+    assemble(parser, options)
+}
+
+/// Makes a deck of what was parsed to its end.
+pub(super) fn assemble(parser: Parser, options: &ReadOptions) -> Result<Deck, DeckError> {
     let Parser { mut log, mut raw, keywords, bytes, ignore, .. } = parser;
     let is_computed = |name: &str| !(options.lines || options.mesh_only) && is_infinite(name) && !ignore.has(&[name]);
     let (elements, others) = count_elements(&raw, is_computed, &log);

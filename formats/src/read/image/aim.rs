@@ -1,14 +1,13 @@
 //! Scanco AIM, versions 2 and 3: block lengths, a structure, a processing log as text, and the voxels: 8 or 16 bit, VAX or
 //! IEEE floats, run lengths, or 2 × 2 × 2 voxels a byte.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::sample::SampleType;
 use super::source::{Encoding, Source, Stream, expect_bytes, reopen, vax_float};
 use super::{Format, Header, Opened, Problem, ScancoCalibration};
+use crate::system::inputs::Input;
 
 const VERSION_3: &[u8] = b"AIMDATA_V030   ";
 /// Types of voxels that are packed: lengths of runs of two values in turn, values with lengths, and a bit a voxel.
@@ -42,7 +41,7 @@ struct Structure {
 }
 
 impl Structure {
-    fn read(file: &File) -> Result<Self, String> {
+    fn read(file: &Input) -> Result<Self, String> {
         let damaged = |_| "the AIM header is cut short: this file is damaged".to_owned();
         let mut start = [0; 16];
         file.read_exact_at(&mut start, 0).map_err(damaged)?;
@@ -102,7 +101,7 @@ fn short_decimal(x: f64) -> f64 {
 }
 
 /// Opens an AIM file.
-pub(super) fn open(path: &Path, mut file: File) -> Result<Opened, Problem> {
+pub(super) fn open(path: &Path, mut file: Input) -> Result<Opened, Problem> {
     let s = Structure::read(&file)?;
     let (sample, encoding) = match s.kind {
         0x0001_0001 | RUNS_OF_TWO | RUNS | BITS => (SampleType::Int8, Encoding::Little),
@@ -168,7 +167,7 @@ pub(super) fn open(path: &Path, mut file: File) -> Result<Opened, Problem> {
 }
 
 /// Looks for the calibration in the processing log.
-fn calibration(file: &mut File, (at, length): (u64, u64)) -> Result<ScancoCalibration, String> {
+fn calibration(file: &mut Input, (at, length): (u64, u64)) -> Result<ScancoCalibration, String> {
     let mut log = Vec::new();
     file.seek(SeekFrom::Start(at))
         .and_then(|_| file.by_ref().take(length.min(LONGEST_LOG)).read_to_end(&mut log))
@@ -248,7 +247,7 @@ impl<R: Read> Read for Runs<R> {
 
 /// Unpacks bytes of 2 × 2 × 2 voxels; the byte after the last is the value of a set bit.
 struct Bits {
-    file: File,
+    file: Input,
     at: u64,
     size: [usize; 3],
     value: u8,
@@ -256,7 +255,7 @@ struct Bits {
 }
 
 impl Bits {
-    fn new(file: File, (at, length): (u64, u64), size: [usize; 3]) -> Result<Self, String> {
+    fn new(file: Input, (at, length): (u64, u64), size: [usize; 3]) -> Result<Self, String> {
         let halves = size.map(|n| n.div_ceil(2) as u64);
         let bytes = halves[0] * halves[1] * halves[2];
         if length < bytes + 1 {

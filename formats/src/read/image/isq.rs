@@ -1,11 +1,11 @@
 //! Scanco ISQ: 512-byte blocks of header, then 16-bit voxels.
 
-use std::fs::File;
 use std::io::Read;
 
 use super::sample::SampleType;
 use super::source::{Encoding, vax_double};
 use super::{Format, Header, Opened, Problem, ScancoCalibration};
+use crate::system::inputs::Input;
 
 const BLOCK: usize = 512;
 /// Blocks of header that are looked through for the calibration.
@@ -16,7 +16,7 @@ fn int(bytes: &[u8], at: usize) -> i32 {
 }
 
 /// Opens an ISQ file.
-pub(super) fn open(mut file: File) -> Result<Opened, Problem> {
+pub(super) fn open(mut file: Input) -> Result<Opened, Problem> {
     let mut start = vec![0; BLOCK];
     file.read_exact(&mut start).map_err(|_| "the ISQ header is cut short: this file is damaged")?;
     let three = |at: usize| [int(&start, at), int(&start, at + 4), int(&start, at + 8)];

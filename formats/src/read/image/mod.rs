@@ -39,7 +39,6 @@ mod voxel_grid;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
@@ -55,7 +54,7 @@ pub use voxel_grid::{VoxelGrid, VoxelModuli};
 use crate::words::counted;
 use source::{Encoding, Flat, Reopen, Source, Stream};
 
-use crate::system::inputs;
+use crate::system::inputs::{self, Input};
 
 /// A stack that cannot be read or used: `bone.nrrd:4: error: …`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -321,7 +320,12 @@ impl Opened {
     }
 
     /// A stack whose samples lie one after the other from byte `offset` of a file on, up to its end.
-    fn flat(header: Header, encoding: impl Into<Encoding>, file: File, offset: u64) -> Result<Self, Problem> {
+    fn flat(
+        header: Header,
+        encoding: impl Into<Encoding>,
+        file: impl Into<Input>,
+        offset: u64,
+    ) -> Result<Self, Problem> {
         Self::flat_before(header, encoding, file, offset, 0)
     }
 
@@ -329,11 +333,11 @@ impl Opened {
     fn flat_before(
         header: Header,
         encoding: impl Into<Encoding>,
-        file: File,
+        file: impl Into<Input>,
         offset: u64,
         tail: u64,
     ) -> Result<Self, Problem> {
-        let source = Flat::new(&header, file, offset, tail)?;
+        let source = Flat::new(&header, file.into(), offset, tail)?;
         Ok(Self::new(header, encoding, source))
     }
 
@@ -364,14 +368,13 @@ pub fn open(path: &Path, options: &ImageOptions) -> Result<Stack, ImageError> {
 }
 
 fn open_any(path: &Path, options: &ImageOptions) -> Result<Opened, Problem> {
-    let metadata = std::fs::metadata(path).map_err(|error| format!("cannot open this stack: {error}"))?;
-    if metadata.is_dir() {
+    if inputs::is_folder(path).map_err(|error| format!("cannot open this stack: {error}"))? {
         return slices::open(path);
     }
     if let Some(raw) = raw::description(path, options)? {
         return raw::open(path, &raw, options.unit);
     }
-    let mut file = inputs::open(path).map_err(|error| format!("cannot open this stack: {error}"))?;
+    let mut file = inputs::find(path).map_err(|error| format!("cannot open this stack: {error}"))?;
     let mut start = Vec::new();
     file.by_ref().take(1024).read_to_end(&mut start).map_err(|error| format!("cannot read this stack: {error}"))?;
     file.seek(SeekFrom::Start(0)).map_err(|error| format!("cannot read this stack: {error}"))?;

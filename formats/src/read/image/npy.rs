@@ -1,6 +1,5 @@
 //! NumPy's `.npy`: versions 1 to 3, C or Fortran order, either byte order.
 
-use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
 
@@ -8,7 +7,7 @@ use super::options::{AxisOrder, ImageOptions};
 use super::sample::SampleType;
 use super::source::Encoding;
 use super::{Format, Header, Opened, Problem};
-use crate::system::inputs;
+use crate::system::inputs::{self, Input};
 
 /// What the header of an array says.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +21,7 @@ pub(super) struct Array {
 }
 
 /// Opens an `.npy` file.
-pub(super) fn open(mut file: File, options: &ImageOptions) -> Result<Opened, Problem> {
+pub(super) fn open(mut file: Input, options: &ImageOptions) -> Result<Opened, Problem> {
     file.rewind().map_err(|error| format!("cannot read the header: {error}"))?;
     let array = Array::read(&mut file)?;
     let header = array.header(Format::Npy, options)?;
@@ -31,27 +30,33 @@ pub(super) fn open(mut file: File, options: &ImageOptions) -> Result<Opened, Pro
 
 /// Shape and numbers of an array of any type, in C order.
 pub(crate) fn read_numbers(path: &Path) -> Result<(Vec<usize>, Vec<f64>), String> {
-    let bytes = inputs::read(path).map_err(|error| format!("cannot read: {error}"))?;
-    let array = Array::read(&bytes[..])?;
-    let data = usize::try_from(array.offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
+    let (shape, _, values) = numbers(inputs::find(path).map_err(|error| format!("cannot read: {error}"))?)?;
+    Ok((shape, values))
+}
+
+/// Shape of an array of any type, whether it holds whole numbers, and its numbers in C order.
+pub(crate) fn numbers(mut reader: impl Read) -> Result<(Vec<usize>, bool, Vec<f64>), String> {
+    let array = Array::read(&mut reader)?;
+    let mut data = Vec::new();
+    reader.read_to_end(&mut data).map_err(|error| format!("cannot read: {error}"))?;
+    let whole = !matches!(array.sample, SampleType::Float32 | SampleType::Float64);
     let shape: Vec<usize> = array.shape.iter().map(|&n| usize::try_from(n).unwrap_or(usize::MAX)).collect();
     let size = array.sample.bytes();
     if array.samples().and_then(|n| n.checked_mul(size as u64)) != Some(data.len() as u64) {
         return Err(format!("its shape {shape:?} and its length do not fit: this file is damaged"));
     }
-    let mut data = data.to_vec();
     array.encoding.to_little(size, &mut data);
     let mut values = vec![0.0; data.len() / size];
     array.sample.decode(&data, &mut values);
     if !array.fortran || shape.len() < 2 {
-        return Ok((shape, values));
+        return Ok((shape, whole, values));
     }
     let [rows, columns] = shape[..] else {
         return Err("an array of more than two indices in Fortran order is not read".into());
     };
     let turned = (0..rows).flat_map(|row| (0..columns).map(move |column| column * rows + row));
     let values = turned.map(|at| values[at]).collect();
-    Ok((shape, values))
+    Ok((shape, whole, values))
 }
 
 impl Array {

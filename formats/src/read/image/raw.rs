@@ -30,7 +30,7 @@ pub(super) fn description(path: &Path, options: &ImageOptions) -> Result<Option<
 
 /// Opens a raw file.
 pub(super) fn open(path: &Path, raw: &RawImage, unit: LengthUnit) -> Result<Opened, Problem> {
-    let file = inputs::open(path).map_err(|error| format!("cannot open this stack: {error}"))?;
+    let file = inputs::find(path).map_err(|error| format!("cannot open this stack: {error}"))?;
     let mut header = Header::new(Format::Raw, raw.shape, raw.sample.0);
     header.spacing = raw.spacing.map(|spacing| spacing.edges().map(|edge| edge / unit.per_millimetre()));
     Opened::flat(header, raw.endian.0, file, raw.header_bytes)

@@ -2,12 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Take};
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use super::Header;
 use super::sample::Endian;
-use crate::system::inputs;
+use crate::system::inputs::{self, Input};
 
 /// Layers of samples.
 pub(super) trait Source: Send {
@@ -77,9 +76,9 @@ pub(super) fn vax_double(bytes: [u8; 8]) -> f64 {
     f64::from_bits(u64::from_le_bytes([g, h, e, f, c, d, a, b])) * 0.25
 }
 
-/// Samples that lie one after the other in a file.
+/// Samples that lie one after the other in a file, or in memory.
 pub(super) struct Flat {
-    file: File,
+    file: Input,
     offset: u64,
     layer_bytes: u64,
     /// Bytes behind the last voxel that should not be there.
@@ -88,7 +87,7 @@ pub(super) struct Flat {
 
 impl Flat {
     /// Checks that the file holds all voxels of a header from `offset` on. `tail` bytes may follow them.
-    pub(super) fn new(header: &Header, file: File, offset: u64, tail: u64) -> Result<Self, String> {
+    pub(super) fn new(header: &Header, file: Input, offset: u64, tail: u64) -> Result<Self, String> {
         let (layer_bytes, bytes) = header.bytes()?;
         let rest = expect_bytes(&file, offset, bytes)?;
         Ok(Self { file, offset, layer_bytes: layer_bytes as u64, rest: if rest > tail { rest } else { 0 } })
@@ -96,8 +95,8 @@ impl Flat {
 }
 
 /// Checks that a file holds so many bytes of voxels from `offset` on. Gives the number of bytes behind them.
-pub(super) fn expect_bytes(file: &File, offset: u64, bytes: u64) -> Result<u64, String> {
-    let length = file.metadata().map_err(|error| format!("cannot read this stack: {error}"))?.len();
+pub(super) fn expect_bytes(file: &Input, offset: u64, bytes: u64) -> Result<u64, String> {
+    let length = file.length().map_err(|error| format!("cannot read this stack: {error}"))?;
     if offset.checked_add(bytes).is_none_or(|end| end > length) {
         return Err(too_short(bytes, length.saturating_sub(offset)));
     }

@@ -11,6 +11,7 @@ use crate::read::deck::{
     Deck, DeckReport, ElementCount, NO_SECTION, Note, ReadOptions, SetCount, flatten, leaves_out_without_section,
     split_second_order,
 };
+use crate::system::held;
 
 /// Values of a cell array that become sets: of more there are no names that anybody would write.
 const MOST_VALUES: usize = 1000;
@@ -39,7 +40,8 @@ pub fn read_deck(path: &Path, options: &ReadOptions) -> Result<Deck, MeshFileErr
     check(&mut file, path)?;
     sets_of_arrays(&mut file);
     let notes = notes(&mut file);
-    let bytes = fs::metadata(path).map_or(0, |found| found.len());
+    let bytes = held::mesh(path).map(|mesh| mesh.bytes());
+    let bytes = bytes.unwrap_or_else(|| fs::metadata(path).map_or(0, |found| found.len()));
     let on_edges = std::mem::take(&mut file.on_edges);
     let mut mesh = mesh(file);
     if mesh.groups.iter().all(|group| group.kind.dimension() == 2) {

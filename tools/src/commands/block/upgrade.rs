@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, Parser};
 use pogo_formats::block::{BlockError, Container, Recipe, Source};
-use pogo_formats::system::inputs;
+use pogo_formats::system::{held, inputs};
 
 use super::Cli;
 use crate::prepare::PrepareError;
@@ -52,6 +52,10 @@ fn further(given: &ArgMatches) -> Option<String> {
 /// Checks that an input is the one that the file was made from.
 fn check(file: &Path, source: &Source, recipe: &Recipe) -> Result<(), PrepareError> {
     let name = &source.name;
+    if held::is_name(name) {
+        let reason = format!("it was made from {name}: make it again with the program that had this input");
+        return Err(PrepareError::option(file, reason));
+    }
     let now = Source::of_file(Path::new(name)).map_err(|error| {
         let advice = "start pogo-block in the folder where the file was made";
         PrepareError::option(file, format!("it was made from {name}, which cannot be read ({error}); {advice}"))

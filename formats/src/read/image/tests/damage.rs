@@ -1,5 +1,6 @@
 //! Damaged, cut and doubled files: an error, a warning, or the same voxels, but never others in silence.
 
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::*;

@@ -2,6 +2,7 @@
 //! compressed with zlib, LZ4 or LZMA.
 
 mod data;
+mod held;
 pub(super) mod legacy;
 pub(super) mod lines;
 
@@ -72,6 +73,9 @@ struct Header<'a> {
 }
 
 pub(super) fn read(path: &Path, wanted: Wanted) -> Result<MeshFile, MeshFileError> {
+    if let Some(mesh) = crate::system::held::mesh(path) {
+        return held::read(path, &mesh, wanted);
+    }
     read_with(path, |header, load| assemble(path, header, load, wanted))
 }
 
@@ -254,6 +258,12 @@ fn assemble(path: &Path, header: &Header, load: &Load, wanted: Wanted) -> Result
     let n_cells = cells.len();
     mesh.node_labels = (0..(mesh.coordinates.len() / 3).min(u32::MAX as usize) as u32).collect();
     let cell_of_element = cells.finish(path, &mut mesh, wanted)?;
+    arrays_of_elements(path, &mut mesh, data, n_cells, &cell_of_element);
+    Ok(mesh)
+}
+
+/// Adds data on cells as data on elements, which may be some of the cells.
+fn arrays_of_elements(path: &Path, mesh: &mut MeshFile, data: Vec<CellArray>, n_cells: usize, cell_of_element: &[u32]) {
     for array in data {
         let (n, name) = (array.components, &array.name);
         if array.values.len() != n * n_cells {
@@ -267,7 +277,6 @@ fn assemble(path: &Path, header: &Header, load: &Load, wanted: Wanted) -> Result
         };
         mesh.arrays.push(CellArray { values, ..array });
     }
-    Ok(mesh)
 }
 
 /// VTK's quadrilaterals and hexahedra along the axes.
