@@ -5,7 +5,7 @@ use std::path::Path;
 use pogo_formats::dynamics::shots::ShotSource;
 use pogo_formats::dynamics::{Increment, LoadKind, Shot};
 use pogo_formats::explicit::block::{Explicit, StatisticsView};
-use pogo_formats::explicit::{AbsorbingProfile, Elasticity, Material, Section, Setup};
+use pogo_formats::explicit::{AbsorbingProfile, Attenuation, Elasticity, Material, Section, Setup};
 use pogo_formats::mesh::{GroupView, MeshView};
 use pogo_formats::physics::BlockFile;
 use pogo_formats::words::{Choice, counted, grouped};
@@ -266,6 +266,13 @@ fn material(material: &Material) -> (String, Listing) {
     if material.damping_beta != 0.0 {
         words += &format!(", damping of the stiffness {} s", number(material.damping_beta));
     }
+    words += &match &material.attenuation {
+        Attenuation::None => String::new(),
+        Attenuation::Quality(quality) => format!(", Q {quality}"),
+        Attenuation::Table { frequency, .. } => {
+            format!(", attenuation in a table of {}", counted(frequency.len(), "value"))
+        }
+    };
     let mut row = Listing::default();
     row.figure("name", &material.name);
     row.figure("density", &material.density);
