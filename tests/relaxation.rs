@@ -60,7 +60,7 @@ fn a_mode_is_that_of_the_exact_roots_to_second_order() {
     // Half a wave along the bar: 250 kHz.
     let (length, speed) = (5e-3, 2500.0);
     for (element, precision, quality) in
-        [("CPE4", "f64", 50.0), ("CPS3", "f64", 10.0), ("C3D8R", "f64", 10.0), ("C3D8", "f32", 50.0)]
+        [("CPE4", "f64", 50.0), ("CPS4R", "f64", 10.0), ("C3D8R", "f64", 10.0), ("C3D8", "f32", 50.0)]
     {
         let mut errors = Vec::new();
         for courant in [0.4, 0.2] {
@@ -109,7 +109,7 @@ fn pulse(n: usize, length: f64, nodes: [usize; 2]) -> String {
         let t = 1.5e-6 * f64::from(i) / 60.0;
         writeln!(deck, "{t:e}, {:e}", (std::f64::consts::PI * t / 1.5e-6).sin().powi(2)).unwrap();
     }
-    deck += "*Step\n*Dynamic, Explicit\n, 16e-6\n*Boundary, amplitude=PUSH\nDRIVEN, 1, 1, 1e-6\n\
+    deck += "*Step\n*Dynamic, Explicit\n, 26e-6\n*Boundary, amplitude=PUSH\nDRIVEN, 1, 1, 1e-6\n\
              *Output, history, frequency=1\n*Node Output, nset=REC\nU1,\n*End Step\n";
     deck
 }
@@ -117,7 +117,7 @@ fn pulse(n: usize, length: f64, nodes: [usize; 2]) -> String {
 #[test]
 fn a_plane_wave_has_the_attenuation_and_the_speed_of_the_modulus() {
     let Some(python) = python(&["numpy", "scipy"]) else { return };
-    let (n, length) = (680, 0.034);
+    let (n, length) = (1000, 0.05);
     let deck = pulse(n, length, [100, 500]);
     let table = "attenuation = { frequency = [1e5, 1e6], db_per_m = [40, 900] }";
     for (attenuation, name) in [("quality_factor = 20", "20"), (table, "table")] {
@@ -173,7 +173,7 @@ fn a_bar_of_two_materials_agrees_with_an_independent_code() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         block(folder, &two_materials(element, n), &two_attenuations(), &[]);
-        let traces = solve(folder, "out", &["--precision", "f64", "--threads", "1"]);
+        solve(folder, "out", &["--precision", "f64", "--threads", "1"]);
         let words = ["two", "out/traces.csv", "out/energy.csv", &n.to_string(), &LENGTH.to_string(), "15", "60"];
         let [motion, reaction, stress, lost] = compared(&python, folder, &words)[..] else { panic!("four numbers") };
         assert!(motion < 1e-3 && reaction < 0.02 && stress < 5e-3, "{element}: {motion} {reaction} {stress}");
@@ -185,20 +185,15 @@ fn a_bar_of_two_materials_agrees_with_an_independent_code() {
 
 #[test]
 fn bits_are_those_of_one_thread_and_of_a_run_in_one_go() {
-    for element in ["CPE4", "CPE3", "C3D8R", "C3D4"] {
+    for element in ["CPE4", "CPE3", "C3D8R"] {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
-        let solid = element.starts_with("C3D");
-        let deck = if element.ends_with('3') || element.ends_with("D4") {
-            // Two or six elements a cell.
-            let (cells, each) = (40, if solid { 6 } else { 2 });
-            let deck = two_materials(element, cells);
-            let sets = [(20, 20 * each), (21, 20 * each + 1), (40, cells * each)];
-            let deck = deck.replace("generate\n1, 20, 1", &format!("generate\n1, {}, 1", sets[0].1));
-            deck.replace("generate\n21, 40, 1", &format!("generate\n{}, {}, 1", sets[1].1, sets[2].1))
-        } else {
-            two_materials(element, 40)
-        };
+        let mut deck = two_materials(element, 40);
+        if element == "CPE3" {
+            // Two elements a cell.
+            deck = deck.replace("generate\n1, 20, 1", "generate\n1, 40, 1");
+            deck = deck.replace("generate\n21, 40, 1", "generate\n41, 80, 1");
+        }
         let job = two_attenuations().replace("young = 2e10", "beta = 1e-8\nyoung = 2e10");
         assert!(job.contains("beta"));
         block(folder, &deck, &job, &["--block-nodes", "32", "--quiet"]);
@@ -242,6 +237,22 @@ fn the_increment_is_that_of_the_unrelaxed_moduli_and_quality_is_a_parameter() {
 }
 
 #[test]
+fn a_body_that_is_strained_from_the_start_has_lost_nothing_yet() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let deck = two_materials("C3D8R", 20).replace("*Boundary, amplitude=PUSH\nDRIVEN", "*Boundary\nDRIVEN");
+    block(folder, &deck, &two_attenuations(), &[]);
+    for (precision, tolerance) in [("f64", 1e-12), ("f32", 1e-5)] {
+        solve(folder, "out", &["--precision", precision]);
+        let energies = Traces::read(&folder.join("out/energy.csv"));
+        let [strain, damped, balance] = ["strain", "damped", "balance"].map(|name| energies.column(name));
+        assert!(strain[0] > 0.0 && damped[0].abs() < tolerance * strain[0], "{} {}", strain[0], damped[0]);
+        assert!(damped[damped.len() - 1] > 0.01 * strain[0], "{damped:?}");
+        assert!(balance.iter().all(|error| error.abs() < tolerance * strain[0]), "{balance:?}");
+    }
+}
+
+#[test]
 fn what_is_not_computed_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -266,7 +277,7 @@ fn what_is_not_computed_is_refused() {
         (BAND, "", "job.toml:1: error: material A: attenuation needs a [relaxation] table with a `band`"),
         ("[1e5, 1e6]", "[1e6, 1e5]", "job.toml:1: error: `band` must be two frequencies above 0, the lower one first"),
         ("reference", "mechanisms = 5\nreference", "`mechanisms` must be 2 or 3, not 5"),
-        ("[1e5, 1e6]", "[1e3, 1e6]", "3 mechanisms miss Q by"),
+        ("[1e5, 1e6]", "[1e3, 3e6]", "3 mechanisms miss Q by"),
         ("quality_factor = 15", "quality_factor = 0.3", "leaves no stiffness at low frequencies"),
         (
             "quality_factor = 15",
@@ -287,7 +298,7 @@ fn what_is_not_computed_is_refused() {
     let said = refusal("pogo-block", &["model.inp", "--job", "job.toml", "-o", "model.pogo-inp"]);
     assert!(said.contains("has attenuation by relaxation"), "{said}");
     // A band that three mechanisms follow roughly is a warning; no attenuation is one, too.
-    let said = block(folder, &deck, &job.replace("[1e5, 1e6]", "[3e4, 3e6]"), &[]);
+    let said = block(folder, &deck, &job.replace("[1e5, 1e6]", "[1e4, 3e6]"), &[]);
     assert!(said.contains("warning: material A: Q is met within"), "{said}");
     let plain = job.replace("quality_factor = 15", "").replace("quality_factor = 60", "");
     let said = block(folder, &deck, &plain, &[]);

@@ -10,7 +10,7 @@
 // rkyv's derive writes undocumented twins of enum variants with named fields.
 #![allow(missing_docs)]
 
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::{LOG10_E, PI, TAU};
 
 use rkyv::{Archive, Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ const SAMPLES: usize = 10;
 /// Frequencies at which the attained Q is compared with the target.
 const COMPARED: usize = 200;
 /// 20/ln 10: decibels of a factor e in amplitude.
-const DB_PER_NEPER: f64 = 8.685889638065037;
+const DB_PER_NEPER: f64 = 20.0 * LOG10_E;
 
 /// The attenuation that a material is to have.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
@@ -214,8 +214,7 @@ impl Relaxation {
     fn checked(&self, strengths: [f64; MOST_MECHANISMS], inverse_quality: impl Fn(f64) -> f64) -> Result<Fit, String> {
         let ways = "take a narrower `band`, `mechanisms = 3`, or less attenuation";
         let sum: f64 = strengths.iter().sum();
-        // Not a number where the target is none.
-        if !(sum < 1.0) {
+        if sum.is_nan() || sum >= 1.0 {
             return Err(format!("so much attenuation leaves no stiffness at low frequencies: {ways}"));
         }
         let deviation_at = |frequency: f64| {
@@ -224,7 +223,7 @@ impl Relaxation {
         };
         let worst = |a: (f64, f64), b: (f64, f64)| if b.0 > a.0 || b.0.is_nan() { b } else { a };
         let deviation = self.spaced(COMPARED).map(deviation_at).fold((0.0, self.band[0]), worst);
-        if !(deviation.0 <= MOST_DEVIATION) {
+        if deviation.0.is_nan() || deviation.0 > MOST_DEVIATION {
             let (part, frequency) = (100.0 * deviation.0, deviation.1);
             let mechanisms = self.mechanisms;
             return Err(format!(

@@ -30,10 +30,10 @@ fn attained(relaxation: &Relaxation, strengths: &[f64], frequency: f64) -> (f64,
 fn a_constant_quality_factor_is_met() {
     for (band, mechanisms, quality, most) in [
         ([1e5, 1e6], 3, 50.0, 0.04),
-        ([1e5, 1e6], 3, 8.0, 0.04),
-        ([1e5, 1e6], 2, 50.0, 0.2),
-        ([2e5, 6e5], 2, 50.0, 0.04),
-        ([1e4, 1e6], 3, 200.0, 0.2),
+        ([1e5, 1e6], 3, 8.0, 0.05),
+        ([1e5, 1e6], 2, 50.0, 0.04),
+        ([2e5, 6e5], 2, 50.0, 0.06),
+        ([1e4, 1e6], 3, 200.0, 0.05),
     ] {
         let relaxation = Relaxation::new(band, Some(mechanisms), None);
         let found = fit(&relaxation, Attenuation::Quality(quality)).unwrap();
@@ -52,14 +52,14 @@ fn a_constant_quality_factor_is_met() {
 
 #[test]
 fn a_table_of_decibels_is_met() {
-    // α ∝ f^1.5: 1/Q = α c/(8.686 π f) ∝ √f.
+    // α ∝ f^1.25: 1/Q = α c/(8.686 π f) ∝ f^0.25.
     let frequency = vec![1e5, 3e5, 1e6];
-    let db_per_m: Vec<f64> = frequency.iter().map(|f: &f64| 30.0 * (f / 1e5).powf(1.5)).collect();
+    let db_per_m: Vec<f64> = frequency.iter().map(|f: &f64| 30.0 * (f / 1e5).powf(1.25)).collect();
     let relaxation = Relaxation::new([1e5, 1e6], None, Some(2e5));
     let table = Attenuation::Table { frequency, db_per_m };
     let found = fit(&relaxation, table.clone()).unwrap();
     for f in [1e5, 2e5, 5e5, 1e6] {
-        let expected = 20.0 * std::f64::consts::LOG10_E * PI * f / (30.0 * (f / 1e5f64).powf(1.5) * 2500.0);
+        let expected = 20.0 * std::f64::consts::LOG10_E * PI * f / (30.0 * (f / 1e5f64).powf(1.25) * 2500.0);
         let (quality, _) = attained(&relaxation, &found.strengths, f);
         assert!((quality / expected - 1.0).abs() < 0.1, "{f}: {quality} {expected}");
     }

@@ -14,7 +14,7 @@ use pogo_kernels::explicit::{LinearRows, ProjectionError};
 use super::columns::Columns;
 use super::loads::{self, LoadError};
 use super::matter::{Matter, Rule};
-use super::{linear, periodic};
+use super::{linear, periodic, relaxation};
 use crate::call::Call;
 use crate::error::SolveError;
 use crate::run::conditions::{self, Forces};
@@ -220,18 +220,9 @@ pub(super) fn initial_state(
     let has_mass = |dof: usize| matter.lumped_mass[dof / mesh.dimension] > 0.0;
     let stored = |(dof, force): (usize, &f64)| -0.5 * (displacement[dof] - increment[dof]) * force;
     let stored = stiff_force.iter().enumerate().filter(|&(dof, _)| has_mass(dof)).map(stored);
-    // As `relaxation::free_energy` has it, with z_l = 0 at t = 0.
-    let relaxed = relaxed_force.iter().zip(&matter.relaxation.rates).flat_map(|(force, rate)| {
-        let half = 0.5 * dt * rate;
-        let (displacement, increment) = (&displacement, &increment);
-        let of = move |(dof, force): (usize, &f64)| {
-            let u = displacement[dof];
-            -half * (u - 0.5 * increment[dof] + 0.5 * half * u) * force
-        };
-        force.iter().enumerate().filter(|&(dof, _)| has_mass(dof)).map(of)
-    });
+    let relaxed = relaxation::energy_of_start(matter, dt, (&displacement, &increment), &relaxed_force, has_mass);
     // A sum of nothing is −0.
-    let damped_energy = 0.0 + stored.sum::<f64>() + relaxed.sum::<f64>();
+    let damped_energy = 0.0 + stored.sum::<f64>() + relaxed;
     let memory = vec![0.0; matter.relaxation.rates.len() * n_dofs];
     Ok(State { step: 0, displacement, increment, external_work: 0.0, damped_energy, memory })
 }

@@ -114,6 +114,26 @@ pub(super) fn free_energy(
     Ok(sum)
 }
 
+/// The same at t = 0, halved, where all z_l are 0: their rate is ω_l u_0. `forces` are −K_l u_0 of each mechanism.
+pub(super) fn energy_of_start(
+    matter: &Matter,
+    time_increment: f64,
+    (displacement, increment): (&[f64], &[f64]),
+    forces: &[Vec<f64>],
+    has_mass: impl Fn(usize) -> bool,
+) -> f64 {
+    let mut sum = 0.0;
+    for (force, rate) in forces.iter().zip(&matter.relaxation.rates) {
+        let half = 0.5 * time_increment * rate;
+        for (dof, force) in force.iter().enumerate().filter(|(dof, _)| has_mass(*dof)) {
+            // z_l = −half u_0 at t = −Δt/2.
+            let (u, du) = (displacement[dof], increment[dof]);
+            sum -= half * force * (u - 0.5 * du + 0.5 * half * u);
+        }
+    }
+    sum
+}
+
 /// Strain, stress and energy density of all elements at a state: the stress is C_U (ε − Σ_l Y_l ζ_l).
 ///
 /// # Errors
