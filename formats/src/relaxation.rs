@@ -288,11 +288,10 @@ fn solve(rows: &[[f64; MOST_MECHANISMS]], columns: &[usize]) -> [f64; MOST_MECHA
     }
     // Positive definite, so that no pivot has to be looked for.
     for pivot in 0..n {
-        for i in pivot + 1..n {
-            let factor = a[i][pivot] / a[pivot][pivot];
-            for j in pivot..=n {
-                a[i][j] -= factor * a[pivot][j];
-            }
+        let of_pivot = a[pivot];
+        for row in &mut a[pivot + 1..n] {
+            let factor = row[pivot] / of_pivot[pivot];
+            row.iter_mut().zip(of_pivot).for_each(|(entry, of_pivot)| *entry -= factor * of_pivot);
         }
     }
     let mut x = [0.0; MOST_MECHANISMS];
