@@ -20,6 +20,7 @@ mod pogo_files;
 mod pogo_results;
 mod real_decks;
 mod references;
+mod relaxation;
 mod split_elements;
 mod spring;
 mod summaries;

@@ -25,6 +25,7 @@ pub mod parameters;
 pub mod physics;
 pub mod quantities;
 pub mod read;
+pub mod relaxation;
 pub mod spring;
 #[cfg(test)]
 mod summary_schema;

@@ -5,6 +5,8 @@
 
 use rkyv::{Archive, Deserialize, Serialize};
 
+use crate::relaxation::Attenuation;
+
 /// Linear elasticity. Components in the material frame, Abaqus's Voigt order 11, 22, 33, 12, 13, 23 with engineering
 /// shear strains.
 #[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq)]
@@ -41,6 +43,8 @@ pub struct Material {
     pub damping_alpha: f64,
     /// Stiffness-proportional damping β in C = βK, s.
     pub damping_beta: f64,
+    /// Attenuation by relaxation mechanisms.
+    pub attenuation: Attenuation,
 }
 
 /// What a region of elements is made of.
@@ -64,7 +68,8 @@ pub struct Section {
 impl Material {
     /// A material without damping.
     pub fn new(name: impl Into<String>, density: f64, elasticity: Elasticity) -> Self {
-        Self { name: name.into(), density, elasticity, damping_alpha: 0.0, damping_beta: 0.0 }
+        let attenuation = Attenuation::None;
+        Self { name: name.into(), density, elasticity, damping_alpha: 0.0, damping_beta: 0.0, attenuation }
     }
 }
 

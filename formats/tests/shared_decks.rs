@@ -140,6 +140,7 @@ fn mesh_only_decks_take_a_section_from_a_job() {
             elasticity: Some(Elasticity::Isotropic { young: 2.1e11, poisson: 0.3 }),
             damping_alpha: 0.,
             damping_beta: 0.,
+            attenuation: Default::default(),
         };
         if let Some(material) = deck.materials.first_mut() {
             *material = steel;

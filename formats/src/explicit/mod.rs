@@ -11,6 +11,7 @@ pub mod summary;
 
 pub use crate::dynamics::{ElementHistoryRequest, ElementQuantity};
 pub use crate::material::{Elasticity, Material, Section};
+pub use crate::relaxation::{Attenuation, Relaxation};
 pub use block::Explicit;
 pub use model::{
     AbsorbingLayer, AbsorbingProfile, ExplicitSettings, ImpedanceBoundary, Interface, Lumping, Model, Setup,

@@ -9,6 +9,7 @@ use crate::dynamics::{
 };
 use crate::material::{Material, Section};
 use crate::mesh::Mesh;
+use crate::relaxation::{Fit, Relaxation};
 use rkyv::{Archive, Deserialize, Serialize};
 
 /// How an absorbing layer damps. X is the depth fraction x/L of an element's centre, 0 at the inner face, 1 outside.
@@ -151,10 +152,24 @@ pub struct Setup {
     pub linear: LinearConstraints,
     /// Between fluids and solids.
     pub interface: Interface,
+    /// What the relaxation mechanisms of materials have in common.
+    pub relaxation: Option<Relaxation>,
     pub explicit: ExplicitSettings,
 }
 
 impl Setup {
+    /// The relaxation mechanisms of a material; none where it has no attenuation.
+    ///
+    /// # Errors
+    /// A message where there is no `[relaxation]` for it, or its attenuation cannot be met.
+    pub fn relaxation_of(&self, material: &Material) -> Result<Option<Fit>, String> {
+        match &self.relaxation {
+            Some(relaxation) => relaxation.fit(material),
+            None if material.attenuation.is_none() => Ok(None),
+            None => Err("attenuation needs a [relaxation] table with a `band` of frequencies".to_owned()),
+        }
+    }
+
     /// Checks the shots.
     ///
     /// # Errors

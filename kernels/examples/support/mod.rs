@@ -122,6 +122,7 @@ pub fn steel<'a>(mesh: MeshView<'a>, blocks: BlocksView<'a>) -> Result<(Problem<
         damping_rate: Vec::new(),
         dashpots: Vec::new(),
         damping_beta: Vec::new(),
+        relaxation: Default::default(),
         time_increment: 0.8 * stable.increment,
         forces: vec![NodalForce { dof: (n / 2 * d) as u64, signal: 0, value: 1.0 }],
         constraints: Vec::new(),

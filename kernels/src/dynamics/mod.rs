@@ -82,8 +82,10 @@ pub struct State {
     /// Work done by forces and moving supports so far, J.
     pub external_work: f64,
     /// Energy taken by damping so far, J. Of elements with damping in proportion to the stiffness: what internal forces have
-    /// taken, with the strain energy at the start.
+    /// taken, with the strain energy at the start. With relaxation mechanisms the same.
     pub damped_energy: f64,
+    /// Memory variables z_l at t_n, m, (n_mechanisms × n_nodes × dimension,); empty without relaxation mechanisms.
+    pub memory: Vec<f64>,
 }
 
 /// Steps a model in time on some device. Only devices fail: on the CPU nothing here is an error.

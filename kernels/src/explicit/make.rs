@@ -76,7 +76,7 @@ impl PartMember {
     ) -> Result<(Self, f64), StepperError> {
         let (part, d) = (Part::of(domains, ranks.rank()), problem.mesh.dimension);
         let displacement = part.select(&state.displacement, d);
-        let own = State { displacement, increment: part.select(&state.increment, d), ..*state };
+        let own = State { displacement, increment: part.select(&state.increment, d), memory: Vec::new(), ..*state };
         fn of<T: Real + 'static>(
             (problem, domains, ranks): (&Problem, &SubDomainsView, &Arc<dyn Ranks>),
             stepper: CpuStepper<T>,

@@ -16,6 +16,8 @@
 //! so that a step computes each element once and solves nothing. This is stable while 4M − 2Δt C − Δt² K is positive
 //! definite ([`elements::damped_stable_increment`]).
 //!
+//! Materials with relaxation mechanisms feel memory variables, too ([`Relaxation`]).
+//!
 //! Stepping the pair (u, Δu) rather than (u_n, u_{n−1}) keeps single precision to about 1e-6. The internal force
 //! f_int = K u is recomputed from node positions every step; K is never stored.
 
@@ -27,6 +29,7 @@ mod groups;
 mod make;
 mod problem;
 mod projection;
+mod relaxation;
 mod team;
 mod units;
 
@@ -42,6 +45,7 @@ pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, KernelReport, MOST_DE
 pub use make::{cpu_stepper, gpu_stepper};
 pub use problem::{Problem, StepperError, WetPair};
 pub use projection::{LinearRows, Projected, Projection, ProjectionError};
+pub use relaxation::{MOST_MECHANISMS, Relaxation};
 pub use team::{ElementPart, PartMember, TeamStepper};
 
 /// What the energy balance needs of a state, without the state.
@@ -53,8 +57,8 @@ pub struct EnergySums {
     pub strain: f64,
     /// As [`State::external_work`](crate::dynamics::State::external_work).
     pub external_work: f64,
-    /// As [`State::damped_energy`](crate::dynamics::State::damped_energy); with damping in proportion to the stiffness, the
-    /// strain energy is in it.
+    /// As [`State::damped_energy`](crate::dynamics::State::damped_energy); with damping in proportion to the stiffness or
+    /// relaxation, the strain energy is in it.
     pub damped_energy: f64,
 }
 
@@ -79,6 +83,23 @@ pub trait ElementStepper: Stepper<State = State> {
     /// If an array has the wrong length.
     fn lagged_force(&mut self, displacement: &[f64], _increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
         self.internal_force(displacement)
+    }
+
+    /// [`lagged_force`](Self::lagged_force) less what the memory variables, (n_mechanisms × n_nodes × dimension,), take of it:
+    /// Σ_m K_m (u + β_m/Δt Δu − Σ_l Y_l z_l), N. That is what a step feels with [`Relaxation`].
+    ///
+    /// # Errors
+    /// The device is lost.
+    ///
+    /// # Panics
+    /// If an array has the wrong length.
+    fn relaxed_force(
+        &mut self,
+        displacement: &[f64],
+        increment: &[f64],
+        _memory: &[f64],
+    ) -> Result<Vec<f64>, DeviceError> {
+        self.lagged_force(displacement, increment)
     }
 
     /// What an energy sample needs of the state at step n, where it costs less than to fetch the state; else `None`.

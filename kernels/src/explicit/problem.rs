@@ -9,6 +9,7 @@ use super::dashpot::Dashpot;
 use super::elements::SectionProperties;
 use super::groups::groups_of;
 use super::projection::{LinearRows, ProjectionError};
+use super::relaxation::Relaxation;
 use crate::dynamics::{Constraint, ModelError, NodalForce, State, check_dofs, check_length};
 
 /// A discretised problem, independent of device and precision.
@@ -30,6 +31,8 @@ pub struct Problem<'a> {
     pub damping_rate: Vec<f64>,
     /// β in C = βK, s, (n_sections,), or empty without stiffness-proportional damping.
     pub damping_beta: Vec<f64>,
+    /// Relaxation mechanisms. None in a part of a model, on devices and in a model with fluids.
+    pub relaxation: Relaxation,
     /// Dashpots between nodes with mass and the ground, at most one a node.
     pub dashpots: Vec<Dashpot>,
     /// Δt, s.
@@ -39,12 +42,13 @@ pub struct Problem<'a> {
     /// Prescribed components.
     pub constraints: Vec<Constraint>,
     /// Degrees of freedom whose u_n and Δu_{n+1} are recorded at each recorded step. With linear constraints also n_dofs + a
-    /// degree of freedom: the first number recorded is the force that they put on it, N.
+    /// degree of freedom: the first number recorded is the force that they put on it, N. With relaxation also (1 + l) n_dofs + a
+    /// degree of freedom: the first number recorded is z_l, m.
     pub monitors: Vec<u64>,
     /// Displacements that are copied after each step. Nodes that are copied to have no mass, and neither forces nor
     /// constraints nor monitors.
     pub copied: CopiedDisplacements,
-    /// Linear constraints. None in a model with fluids, dashpots or stiffness-proportional damping.
+    /// Linear constraints. None in a model with fluids, dashpots, stiffness-proportional damping or relaxation.
     pub rows: LinearRows,
     /// Where fluids touch solids. Both nodes of a pair are in the same block.
     pub wet: Vec<WetPair>,
@@ -101,6 +105,14 @@ pub enum StepperError {
     /// β is negative or no number.
     #[error("section {section} has the damping β = {beta} s")]
     Beta { section: usize, beta: f64 },
+    /// Relaxation in a part of a model.
+    #[error("relaxation mechanisms need a stepper of the whole model on the CPU")]
+    Relaxation,
+    #[error("relaxation rates must be positive, and at most three")]
+    RelaxationRates,
+    /// Y_l of a section is negative, or the sum is 1 or more.
+    #[error("section {section} has relaxation strengths that are negative, or whose sum is not below 1")]
+    RelaxationStrengths { section: usize },
     /// A dashpot is at no node, at one without mass, or no number.
     #[error("the dashpot at node index {node} has no mass to act on, or is no number")]
     Dashpot { node: usize },
@@ -133,10 +145,18 @@ impl Problem<'_> {
         self.damping_beta.iter().any(|&beta| beta != 0.0)
     }
 
+    /// Whether elements feel more than the displacement: stiffness-proportional damping, or relaxation.
+    pub fn is_viscous(&self) -> bool {
+        self.is_lagged() || !self.relaxation.is_empty()
+    }
+
     /// What of the problem devices do not compute.
     pub fn only_on_cpu(&self) -> Option<&'static str> {
         if self.is_lagged() {
             return Some("stiffness-proportional damping (BETA)");
+        }
+        if !self.relaxation.is_empty() {
+            return Some("damping by relaxation mechanisms ([relaxation])");
         }
         (!self.dashpots.is_empty()).then_some("an impedance boundary (infinite elements)")
     }
@@ -174,6 +194,7 @@ impl Problem<'_> {
         let found = [
             (self.mesh.has_fluid(), "fluids (acoustic elements)"),
             (self.is_lagged(), "stiffness-proportional damping (BETA)"),
+            (!self.relaxation.is_empty(), "damping by relaxation mechanisms ([relaxation])"),
             (!self.dashpots.is_empty(), "an impedance boundary (infinite elements)"),
             (!self.copied.is_empty(), "periodic sides (mpi)"),
         ];
@@ -204,6 +225,8 @@ impl Problem<'_> {
         check_length("coordinates", mesh.n_nodes() * mesh.dimension, mesh.coordinates.len())?;
         check_length("displacement", n_nodes * mesh.dimension, state.displacement.len())?;
         check_length("increment", n_nodes * mesh.dimension, state.increment.len())?;
+        let n_memories = self.relaxation.rates.len() * n_nodes * mesh.dimension;
+        check_length("memory variables", n_memories, state.memory.len())?;
         check_length("lumped mass", mesh.n_nodes(), self.lumped_mass.len())?;
         let block_nodes = blocks.node_first.last().map_or(0, |&n| n as usize);
         check_length("nodes of the blocks", mesh.n_nodes(), block_nodes)?;
@@ -230,6 +253,7 @@ impl Problem<'_> {
         {
             return Err(StepperError::Beta { section, beta });
         }
+        self.relaxation.check(self.sections.len())?;
         if let Some(&section) = blocks.run_section.iter().find(|&&s| s as usize >= self.sections.len()) {
             check_length("sections", section as usize + 1, self.sections.len())?;
         }
@@ -240,8 +264,9 @@ impl Problem<'_> {
             check_length("nodes", pair.fluid.max(pair.solid) as usize + 1, mesh.n_nodes())?;
         }
         let n_dofs = mesh.n_nodes() * mesh.dimension;
-        // Beyond, those of linear constraints record the force on a degree of freedom.
-        let limit = if self.rows.is_empty() { n_dofs } else { 2 * n_dofs };
+        // Beyond, those of linear constraints record the force on a degree of freedom, and those of relaxation its memory.
+        let n_beyond = if self.rows.is_empty() { self.relaxation.rates.len() } else { 1 };
+        let limit = (1 + n_beyond) * n_dofs;
         check_dofs(n_dofs, &self.forces, &self.constraints, &[])?;
         check_dofs(limit, &[], &[], &self.monitors)?;
         self.check_rows(n_dofs)?;

@@ -265,7 +265,8 @@ impl Stepper for TeamStepper {
         let [displacement, increment] = self.parts.join_motion(&mut answers, self.dimension);
         let kept: Vec<Vec<f64>> = answers.iter_mut().map(|answer| answer.take()).collect();
         let [external_work, damped_energy] = self.work(&kept);
-        Ok(State { step: self.step, displacement, increment, external_work, damped_energy })
+        let memory = Vec::new();
+        Ok(State { step: self.step, displacement, increment, external_work, damped_energy, memory })
     }
 }
 

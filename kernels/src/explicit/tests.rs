@@ -5,6 +5,7 @@ mod device;
 mod gpu;
 mod ground;
 mod lag;
+mod relaxation;
 
 use std::sync::Arc;
 
@@ -69,6 +70,7 @@ impl Case {
             damping_rate: Vec::new(),
             dashpots: Vec::new(),
             damping_beta: self.lags.iter().map(|lag| lag * 0.9 * stable.increment).collect(),
+            relaxation: Default::default(),
             time_increment: 0.9 * stable.increment,
             forces: Vec::new(),
             constraints: Vec::new(),

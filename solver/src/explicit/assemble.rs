@@ -13,8 +13,8 @@ use pogo_kernels::explicit::{LinearRows, ProjectionError};
 
 use super::columns::Columns;
 use super::loads::{self, LoadError};
-use super::matter::Matter;
-use super::{linear, periodic};
+use super::matter::{Matter, Rule};
+use super::{linear, periodic, relaxation};
 use crate::call::Call;
 use crate::error::SolveError;
 use crate::run::conditions::{self, Forces};
@@ -130,8 +130,8 @@ fn rows(setup: &Setup) -> impl Iterator<Item = (&pogo_formats::dynamics::OutputI
 /// ```
 ///
 /// so that the start is of second order; [`Start::FirstOrder`] leaves a_0 out. In a fluid Δq_0 = −Δt p_0. With damping in
-/// proportion to the stiffness the strain energy of the start is the first entry in the account of what internal forces have
-/// taken.
+/// proportion to the stiffness or relaxation the strain energy of the start is the first entry in the account of what internal
+/// forces have taken. Memory variables start from 0: before t = 0 nothing was strained.
 pub(super) fn initial_state(
     mesh: &MeshView<'_>,
     matter: &Matter,
@@ -161,16 +161,21 @@ pub(super) fn initial_state(
     };
     // F_0 − K u_0, and then −Δt²/2 (F_0 − K u_0)/m.
     let mut increment = vec![0.0; n_dofs];
+    // −K_l u_0, K_l = Σ_e Y_l K_e.
+    let mut relaxed_force = vec![vec![0.0; n_dofs]; matter.relaxation.rates.len()];
     let is_moved = |dof: usize| displacement[dof] != 0.0;
     if (0..n_dofs).any(is_moved) {
-        matter.visit_stiffness(mesh, is_moved, |dofs, stiffness, [factor, _]| {
+        matter.visit_stiffness(mesh, is_moved, |dofs, stiffness, rule| {
             for (row, &dof) in stiffness.chunks_exact(dofs.len()).zip(dofs) {
                 let force: f64 = row.iter().zip(dofs).map(|(k, &column)| k * displacement[column]).sum();
-                increment[dof] -= factor * force;
+                increment[dof] -= rule.factor * force;
+                for (relaxed, strength) in relaxed_force.iter_mut().zip(rule.strengths) {
+                    relaxed[dof] -= rule.factor * strength * force;
+                }
             }
         });
     }
-    let stiff_force: Vec<f64> = if matter.is_lagged() { increment.clone() } else { Vec::new() };
+    let stiff_force: Vec<f64> = if matter.is_viscous() { increment.clone() } else { Vec::new() };
     if matter.is_lagged() || !matter.dashpots.is_empty() {
         add_damping_of_start(mesh, matter, actions, (signals, dt), &mut increment);
     }
@@ -215,9 +220,11 @@ pub(super) fn initial_state(
     let has_mass = |dof: usize| matter.lumped_mass[dof / mesh.dimension] > 0.0;
     let stored = |(dof, force): (usize, &f64)| -0.5 * (displacement[dof] - increment[dof]) * force;
     let stored = stiff_force.iter().enumerate().filter(|&(dof, _)| has_mass(dof)).map(stored);
+    let relaxed = relaxation::energy_of_start(matter, dt, (&displacement, &increment), &relaxed_force, has_mass);
     // A sum of nothing is −0.
-    let damped_energy = 0.0 + stored.sum::<f64>();
-    Ok(State { step: 0, displacement, increment, external_work: 0.0, damped_energy })
+    let damped_energy = 0.0 + stored.sum::<f64>() + relaxed;
+    let memory = vec![0.0; matter.relaxation.rates.len() * n_dofs];
+    Ok(State { step: 0, displacement, increment, external_work: 0.0, damped_energy, memory })
 }
 
 /// Subtracts C v_0 and G v_0 from `force`, C = Σ β_m K_m and G of dashpots, with the velocities of supports that move from the start.
@@ -248,7 +255,7 @@ fn add_damping_of_start(
     if !(0..force.len()).any(moves) {
         return;
     }
-    matter.visit_stiffness(mesh, moves, |dofs, stiffness, [factor, beta]| {
+    matter.visit_stiffness(mesh, moves, |dofs, stiffness, Rule { factor, beta, .. }| {
         for (row, &dof) in stiffness.chunks_exact(dofs.len()).zip(dofs) {
             let of_row: f64 = row.iter().zip(dofs).map(|(k, &column)| k * velocity[column]).sum();
             force[dof] -= beta * factor * of_row;

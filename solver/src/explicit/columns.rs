@@ -1,13 +1,14 @@
 //! Columns of traces that follow from several degrees of freedom: reactions, and strain and stress of elements.
 //!
 //! ```text
-//! RF_n = m A_n + c V_n + f_int(u_n + β/Δt Δu_n) − F_n    on prescribed components, 0 elsewhere
+//! RF_n = m A_n + c V_n + f_int(u_n + β/Δt Δu_n − Σ_l Y_l z_l) − F_n    on prescribed components, 0 elsewhere
 //! ```
 //!
 //! with the force A p_n of a fluid that touches the node, and that of linear constraints, among F_n.
 //!
 //! Only the rows of K that belong to those components are assembled, once, so that a reaction at every step costs
-//! nothing beside the step itself. Strain and stress of an element are means over its volume, from u_n of its nodes.
+//! nothing beside the step itself. Strain and stress of an element are means over its volume, from u_n of its nodes, and with
+//! relaxation from their memory variables.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,10 +17,10 @@ use pogo_formats::mesh::MeshView;
 use pogo_formats::write::traces::{TraceColumn, TraceQuantity, Traces};
 use pogo_kernels::dynamics::NodalForce;
 use pogo_kernels::dynamics::signals::Signals;
-use pogo_kernels::explicit::LinearRows;
 use pogo_kernels::explicit::elements::{ElementError, ElementProbe, element_probes, energy_density, mises};
+use pogo_kernels::explicit::{LinearRows, MOST_MECHANISMS};
 
-use super::matter::Matter;
+use super::matter::{Matter, Rule};
 use crate::run::conditions::Dofs;
 use crate::run::histories::{DerivedColumns, Record};
 
@@ -95,6 +96,8 @@ struct Reactions<'a> {
     values: Vec<f64>,
     /// Of Δu, N/m; empty without damping in proportion to the stiffness.
     lagged: Vec<f64>,
+    /// Of z_l of each mechanism, N/m.
+    relaxed: Vec<Vec<f64>>,
     /// Row, column and N s/m of dashpots over 2Δt, N/m.
     dashpots: Vec<(usize, u64, f64)>,
     /// m of each degree of freedom, kg.
@@ -112,8 +115,11 @@ struct Reactions<'a> {
     held_positions: Vec<usize>,
     signals: Signals<'a>,
     time_increment: f64,
+    n_dofs: u64,
     /// Where each of `columns` stands in a record.
     column_positions: Vec<usize>,
+    /// Where z_l of each of `columns` stands in a record, a mechanism.
+    relaxed_positions: Vec<Vec<usize>>,
     /// Where the column of each of `dashpots` stands in a record: its node's own components are there.
     dashpot_positions: Vec<usize>,
     /// Where each of `dofs` stands in a record.
@@ -132,7 +138,7 @@ impl<'a> Reactions<'a> {
         signals: Signals<'a>,
         time_increment: f64,
     ) -> Self {
-        let (row_first, columns, values, mut lagged) = rows(mesh, matter, &dofs, time_increment);
+        let Rows { row_first, columns, values, mut lagged, relaxed } = rows(mesh, matter, &dofs, time_increment);
         if !matter.is_lagged() {
             lagged.clear();
         }
@@ -175,6 +181,9 @@ impl<'a> Reactions<'a> {
             columns,
             values,
             lagged,
+            relaxed,
+            n_dofs: mesh.coordinates.len() as u64,
+            relaxed_positions: Vec::new(),
             dashpots,
             signals,
             time_increment,
@@ -187,12 +196,21 @@ impl<'a> Reactions<'a> {
     fn monitors(&self) -> Vec<u64> {
         let of_fluids = self.wet.iter().map(|(_, dof, _)| dof);
         let of_rows = self.held.iter().map(|(_, monitor)| monitor);
-        self.columns.iter().chain(&self.dofs).chain(of_fluids).chain(of_rows).copied().collect()
+        let dofs = self.columns.iter().chain(&self.dofs).chain(of_fluids).chain(of_rows).copied();
+        dofs.chain((0..self.relaxed.len()).flat_map(|mechanism| self.memories(mechanism))).collect()
+    }
+
+    /// Monitors of z_l of each of `columns`.
+    fn memories(&self, mechanism: usize) -> impl Iterator<Item = u64> {
+        let first = (1 + mechanism as u64) * self.n_dofs;
+        self.columns.iter().map(move |column| first + column)
     }
 
     fn bind(&mut self, monitors: &[u64]) {
         let find = |dof: &u64| monitors.binary_search(dof).unwrap_or_default();
         self.column_positions = self.columns.iter().map(find).collect();
+        let of_mechanism = |mechanism| self.memories(mechanism).map(|dof| find(&dof)).collect();
+        self.relaxed_positions = (0..self.relaxed.len()).map(of_mechanism).collect();
         self.dashpot_positions = self.dashpots.iter().map(|(_, column, _)| find(column)).collect();
         self.dof_positions = self.dofs.iter().map(find).collect();
         self.held_positions = self.held.iter().map(|(_, monitor)| find(monitor)).collect();
@@ -213,8 +231,12 @@ impl<'a> Reactions<'a> {
                 .map(|(&column, value)| value * record.values[column][0])
                 .sum();
             if let Some(lagged) = self.lagged.get(entries.clone()) {
-                let columns = self.column_positions[entries].iter();
+                let columns = self.column_positions[entries.clone()].iter();
                 internal += columns.zip(lagged).map(|(&column, value)| value * record.values[column][1]).sum::<f64>();
+            }
+            for (relaxed, positions) in self.relaxed.iter().zip(&self.relaxed_positions) {
+                let columns = positions[entries.clone()].iter().zip(&relaxed[entries.clone()]);
+                internal -= columns.map(|(&column, value)| value * record.values[column][0]).sum::<f64>();
             }
             let [_, before, after] = record.values[position];
             let acceleration = (after - before) / (dt * dt);
@@ -244,6 +266,8 @@ struct Probed {
     probe: ElementProbe,
     /// Where u of its nodes stands in a record, by node and component.
     positions: [[usize; 3]; 8],
+    /// The same of z_l, and Y_l, of each mechanism.
+    relaxed: Vec<([[usize; 3]; 8], f64)>,
 }
 
 /// Columns of elements.
@@ -266,21 +290,41 @@ impl ElementColumns {
         elements.sort_unstable();
         elements.dedup();
         let probes = element_probes(mesh, &matter.sections, &matter.stiffness_factor, &elements)?;
-        let probed = probes.into_iter().map(|probe| Probed { probe, positions: [[0; 3]; 8] }).collect();
+        let sections: Vec<u32> = mesh.groups.iter().flat_map(|group| group.section).copied().collect();
+        let n_mechanisms = matter.relaxation.rates.len();
+        let probed = elements.iter().zip(probes).map(|(&element, probe)| {
+            let strengths = matter.relaxation.of_section(sections[element as usize] as usize);
+            let relaxed = strengths.into_iter().take(n_mechanisms).map(|strength| ([[0; 3]; 8], strength)).collect();
+            Probed { probe, positions: [[0; 3]; 8], relaxed }
+        });
+        let probed = probed.collect();
         Ok(Self { elements, probed, columns: Vec::new(), dofs: super::dofs(mesh), last: None })
     }
 
     fn monitors(&self) -> impl Iterator<Item = u64> {
         let components = 0..self.dofs.dimension as u8;
-        let nodes = self.probed.iter().flat_map(|probed| probed.probe.nodes());
-        nodes.flat_map(move |&node| components.clone().map(move |component| self.dofs.at(node, component)))
+        let n_dofs = self.dofs.n() as u64;
+        self.probed.iter().flat_map(move |probed| {
+            let components = components.clone();
+            let dofs = probed
+                .probe
+                .nodes()
+                .iter()
+                .flat_map(move |&node| components.clone().map(move |component| self.dofs.at(node, component)));
+            (0..=probed.relaxed.len() as u64).flat_map(move |beyond| dofs.clone().map(move |dof| beyond * n_dofs + dof))
+        })
     }
 
     fn bind(&mut self, monitors: &[u64]) {
-        for Probed { probe, positions } in &mut self.probed {
-            for (positions, &node) in positions.iter_mut().zip(probe.nodes()) {
-                for (component, position) in (0..).zip(positions).take(self.dofs.dimension) {
-                    *position = monitors.binary_search(&self.dofs.at(node, component)).unwrap_or_default();
+        let n_dofs = self.dofs.n() as u64;
+        for Probed { probe, positions, relaxed } in &mut self.probed {
+            let all = std::iter::once(positions).chain(relaxed.iter_mut().map(|(positions, _)| positions));
+            for (beyond, positions) in (0..).zip(all) {
+                for (positions, &node) in positions.iter_mut().zip(probe.nodes()) {
+                    for (component, position) in (0..).zip(positions).take(self.dofs.dimension) {
+                        let dof = beyond * n_dofs + self.dofs.at(node, component);
+                        *position = monitors.binary_search(&dof).unwrap_or_default();
+                    }
                 }
             }
         }
@@ -297,9 +341,15 @@ impl ElementColumns {
         let [strain, stress] = match self.last {
             Some((step, last, found)) if (step, last) == (record.step, index) => found,
             _ => {
-                let Probed { probe, positions } = &self.probed[index];
-                let (strain, stress) =
-                    probe.strain_and_stress(|node, component| record.values[positions[node][component]][0]);
+                let Probed { probe, positions, relaxed } = &self.probed[index];
+                let of = |positions: &[[usize; 3]; 8]| {
+                    probe.strain_and_stress(|node, component| record.values[positions[node][component]][0])
+                };
+                let (strain, mut stress) = of(positions);
+                for (positions, strength) in relaxed {
+                    let (_, of_memory) = of(positions);
+                    stress.iter_mut().zip(of_memory).for_each(|(stress, memory)| *stress -= strength * memory);
+                }
                 self.last = Some((record.step, index, [strain, stress]));
                 [strain, stress]
             }
@@ -313,27 +363,34 @@ impl ElementColumns {
     }
 }
 
-/// The rows of K and of C/Δt, C = βK, sparse: first entries, columns and values of both.
-fn rows(
-    mesh: &MeshView<'_>,
-    matter: &Matter,
-    dofs: &[u64],
-    time_increment: f64,
-) -> (Vec<usize>, Vec<u64>, Vec<f64>, Vec<f64>) {
-    let mut rows: Vec<BTreeMap<u64, [f64; 2]>> = vec![BTreeMap::new(); dofs.len()];
+/// Rows of K, of C/Δt, C = βK, and of K_l = Σ_e Y_l K_e, sparse.
+struct Rows {
+    row_first: Vec<usize>,
+    columns: Vec<u64>,
+    values: Vec<f64>,
+    lagged: Vec<f64>,
+    relaxed: Vec<Vec<f64>>,
+}
+
+/// Those of some degrees of freedom.
+fn rows(mesh: &MeshView<'_>, matter: &Matter, dofs: &[u64], time_increment: f64) -> Rows {
+    let mut rows: Vec<BTreeMap<u64, [f64; 2 + MOST_MECHANISMS]>> = vec![BTreeMap::new(); dofs.len()];
     if !dofs.is_empty() {
         let mut is_wanted = vec![false; mesh.coordinates.len()];
         dofs.iter().for_each(|&dof| is_wanted[dof as usize] = true);
         matter.visit_stiffness(
             mesh,
             |dof| is_wanted[dof],
-            |element_dofs, stiffness, [factor, beta]| {
+            |element_dofs, stiffness, Rule { factor, beta, strengths }| {
                 for (stiffness, &dof) in stiffness.chunks_exact(element_dofs.len()).zip(element_dofs) {
                     let Ok(row) = dofs.binary_search(&(dof as u64)) else { continue };
                     for (&column, value) in element_dofs.iter().zip(stiffness) {
                         let entry = rows[row].entry(column as u64).or_default();
                         entry[0] += factor * value;
                         entry[1] += beta / time_increment * factor * value;
+                        for (entry, strength) in entry[2..].iter_mut().zip(strengths) {
+                            *entry += strength * factor * value;
+                        }
                     }
                 }
             },
@@ -341,13 +398,15 @@ fn rows(
     }
     let mut row_first = vec![0];
     let (mut columns, mut values, mut lagged) = (Vec::new(), Vec::new(), Vec::new());
+    let mut relaxed = vec![Vec::new(); matter.relaxation.rates.len()];
     for row in rows {
-        for (column, [value, of_increment]) in row {
+        for (column, [value, of_increment, of_memory @ ..]) in row {
             columns.push(column);
             values.push(value);
             lagged.push(of_increment);
+            relaxed.iter_mut().zip(of_memory).for_each(|(relaxed, value)| relaxed.push(value));
         }
         row_first.push(columns.len());
     }
-    (row_first, columns, values, lagged)
+    Rows { row_first, columns, values, lagged, relaxed }
 }

@@ -18,7 +18,7 @@ pub(super) fn check_call(
     observer: &mut dyn Observer,
 ) -> Result<(), SolveError> {
     let Some(what) = problem.only_on_cpu() else { return Ok(()) };
-    if problem.mesh.has_fluid() && problem.is_lagged() {
+    if problem.mesh.has_fluid() && problem.is_viscous() {
         return Err(call.refuse(format!("{what} is computed in models of solids alone, without acoustic elements")));
     }
     if call.n_cuda_devices() > 0 {

@@ -5,9 +5,10 @@ use pogo_formats::mesh::MeshView;
 use pogo_kernels::explicit::elements::{
     self, ElementError, MaterialError, SectionProperties, StableIncrement, joint_frequency, stable_increment_of,
 };
-use pogo_kernels::explicit::{Dashpot, WetPair};
+use pogo_kernels::explicit::{Dashpot, MOST_MECHANISMS, Relaxation, WetPair};
 
 use super::fluid::{frequency_of_pairs, wet_pairs};
+use super::relaxation;
 
 /// Materials, sections or elements from which no model can be made.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,8 @@ pub(super) enum MatterError {
         what: &'static str,
         index: usize,
     },
+    #[error("material {material}: {reason}")]
+    Attenuation { material: String, reason: String },
     #[error("section {section} gives {kind} elements the material {material}, which is {what}")]
     Phase {
         section: String,
@@ -44,10 +47,21 @@ pub(super) enum MatterError {
     },
 }
 
+/// What an element makes of its stiffness K: factor K (u + β Δu/Δt − Σ_l Y_l z_l).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rule {
+    /// Of absorbing layers.
+    pub factor: f64,
+    /// β, s.
+    pub beta: f64,
+    /// Y_l.
+    pub strengths: [f64; MOST_MECHANISMS],
+}
+
 /// Everything that does not depend on the time increment.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Matter {
-    /// One a section.
+    /// One a section; of materials with relaxation with their unrelaxed moduli.
     pub sections: Vec<SectionProperties>,
     /// Factor on each element's stiffness, or empty.
     pub stiffness_factor: Vec<f64>,
@@ -61,6 +75,8 @@ pub(super) struct Matter {
     pub wet: Vec<WetPair>,
     /// β, s, one a section, or empty.
     pub damping_beta: Vec<f64>,
+    /// Relaxation mechanisms.
+    pub relaxation: Relaxation,
     /// Of impedance boundaries, by node.
     pub dashpots: Vec<Dashpot>,
 }
@@ -121,13 +137,19 @@ impl Matter {
         } else {
             elements::nodal_damping(mesh, &sections, &rate, lumping).map_err(with_labels)?
         };
+        // Of the moduli as they are given: those at the reference frequency.
         let dashpots = super::impedance::dashpots(mesh, setup, &sections, &stiffness_factor);
+        let (relaxation, unrelaxed) = relaxation::mechanisms(setup)?;
+        for (section, factor) in sections.iter_mut().zip(unrelaxed).filter(|(_, factor)| *factor != 1.0) {
+            section.elasticity.iter_mut().for_each(|constant| *constant *= factor);
+        }
         Ok(Self {
             sections,
             stiffness_factor,
             lumped_mass,
             damping_rate,
             damping_beta,
+            relaxation,
             dashpots,
             fluid: mesh.fluid_nodes(),
             wet: wet_pairs(mesh, setup),
@@ -171,13 +193,18 @@ impl Matter {
         !self.damping_beta.is_empty()
     }
 
+    /// Whether elements feel more than their displacement: such damping, or relaxation.
+    pub fn is_viscous(&self) -> bool {
+        self.is_lagged() || !self.relaxation.is_empty()
+    }
+
     /// Visits every element that has a degree of freedom for which `is_wanted` holds: its degrees of freedom, its
-    /// stiffness matrix, N/m, row by row, the factor on it, and β, s.
+    /// stiffness matrix, N/m, row by row, and what goes with it.
     pub fn visit_stiffness(
         &self,
         mesh: &MeshView<'_>,
         is_wanted: impl Fn(usize) -> bool,
-        mut visit: impl FnMut(&[usize], &[f64], [f64; 2]),
+        mut visit: impl FnMut(&[usize], &[f64], Rule),
     ) {
         let mut factors = self.stiffness_factor.iter().copied().chain(std::iter::repeat(1.0));
         for group in &mesh.groups {
@@ -188,8 +215,10 @@ impl Matter {
                 if dofs.clone().any(&is_wanted) {
                     let dofs: Vec<usize> = dofs.collect();
                     let beta = self.damping_beta.get(section as usize).copied().unwrap_or(0.0);
+                    let strengths = self.relaxation.of_section(section as usize);
                     let (positions, section) = (elements::positions(mesh, nodes), &self.sections[section as usize]);
-                    visit(&dofs, &elements::element_stiffness(group.kind, &positions, section), [factor, beta]);
+                    let stiffness = elements::element_stiffness(group.kind, &positions, section);
+                    visit(&dofs, &stiffness, Rule { factor, beta, strengths });
                 }
             }
         }

@@ -17,6 +17,7 @@ mod matter;
 mod model;
 mod periodic;
 mod pogo_files;
+mod relaxation;
 mod resolution;
 mod run;
 mod single;

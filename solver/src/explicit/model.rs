@@ -20,6 +20,7 @@ use super::columns::Columns;
 use super::fluid::energy_between;
 use super::matter::Matter;
 use super::pogo_files::PogoHistories;
+use super::relaxation;
 use super::resolution::coarse_signals;
 use super::snapshots::Frame;
 use crate::error::SolveError;
@@ -47,7 +48,8 @@ pub(super) struct Model<'a> {
 }
 
 impl checkpoint::State for State {
-    type Extra = ();
+    /// Memory variables.
+    type Extra = Vec<f64>;
 
     fn motion(&self) -> Checkpoint<'_> {
         Checkpoint {
@@ -60,15 +62,18 @@ impl checkpoint::State for State {
         }
     }
 
-    fn extra(&self) {}
+    fn extra(&self) -> Vec<f64> {
+        self.memory.clone()
+    }
 
-    fn restore(motion: Checkpoint<'static>, (): ()) -> Self {
+    fn restore(motion: Checkpoint<'static>, memory: Vec<f64>) -> Self {
         Self {
             step: motion.step,
             displacement: motion.displacement.into_owned(),
             increment: motion.increment.into_owned(),
             external_work: motion.external_work,
             damped_energy: motion.damped_energy,
+            memory,
         }
     }
 }
@@ -92,14 +97,19 @@ impl Stepped for Model<'_> {
                 let mut internal_force = self.stepper.internal_force(&state.displacement)?;
                 let mut sums = self::sums(&state, &internal_force, self.matter, self.dimension);
                 sums.between = energy_between(&self.matter.wet, self.dimension, self.clock.time_increment, &state);
-                if due.frame && self.matter.is_lagged() {
-                    internal_force = self.stepper.lagged_force(&state.displacement, &state.increment)?;
+                if !self.matter.relaxation.is_empty() {
+                    let dt = self.clock.time_increment;
+                    sums.of_solids.strain += relaxation::free_energy(&mut *self.stepper, self.matter, dt, &state)?;
+                }
+                if due.frame && self.matter.is_viscous() {
+                    let State { displacement, increment, memory, .. } = &state;
+                    internal_force = self.stepper.relaxed_force(displacement, increment, memory)?;
                 }
                 (sums, due.frame.then_some((state, internal_force)))
             }
         };
         let mut row = row(self.stepper.step(), &sums, self.clock, self.initial_energy);
-        if self.matter.is_lagged() {
+        if self.matter.is_viscous() {
             // Its account holds what internal forces have taken: what is stored of it is not lost.
             row.damped -= row.strain;
         }
@@ -160,6 +170,7 @@ impl Reported for Model<'_> {
 
     fn warnings(&self, _: &Finished) -> Vec<String> {
         let mut warnings = coarse_signals(self.setup, self.clock.time_increment);
+        warnings.extend(relaxation::warnings(self.setup));
         warnings.extend_from_slice(&self.pogo.warnings);
         if !self.is_balanced {
             let why = "elements on one side of the mesh do not repeat those on the other";

@@ -69,7 +69,10 @@ pub(super) fn origins_of(setup: &Setup, mesh: &MeshView<'_>, dofs: &[u64]) -> Ve
         return dofs.to_vec();
     }
     let (origins, d) = (setup.copied.origins(mesh.n_nodes()), mesh.dimension as u64);
-    dofs.iter().map(|&dof| u64::from(origins[(dof / d) as usize]) * d + dof % d).collect()
+    let n_dofs = mesh.n_nodes() as u64 * d;
+    // Beyond them stand the memory variables.
+    let origin = |dof: u64| u64::from(origins[(dof / d) as usize]) * d + dof % d;
+    dofs.iter().map(|&dof| dof - dof % n_dofs + origin(dof % n_dofs)).collect()
 }
 
 /// Whether the copies make the mesh periodic, so that energy is conserved: the forces between nodes near the copied ones are

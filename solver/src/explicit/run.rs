@@ -21,6 +21,7 @@ use super::matter::Matter;
 use super::model::Model;
 use super::periodic;
 use super::pogo_files::PogoHistories;
+use super::relaxation;
 use super::single;
 use super::snapshots::{self, Fields};
 use super::stepper::{self, Engine, Limit};
@@ -56,6 +57,7 @@ pub(super) fn run(
     let monitors = periodic::origins_of(setup, mesh, histories.monitors());
     let problem = problem(file, &matter, &actions, clock, monitors);
     single::check(&problem, call)?;
+    relaxation::check_call(&matter, setup, call, observer)?;
     host::check_call(&problem, call, observer)?;
     linear::check(&problem, setup, call, observer)?;
     let owner = format!("element {}", mesh.element_name(bound.element));
@@ -153,8 +155,9 @@ fn problem<'a>(
     clock: Clock,
     monitors: Vec<u64>,
 ) -> Problem<'a> {
-    let Matter { sections, stiffness_factor, lumped_mass, damping_rate, damping_beta, dashpots, wet, .. } =
-        matter.clone();
+    let Matter {
+        sections, stiffness_factor, lumped_mass, damping_rate, damping_beta, relaxation, dashpots, wet, ..
+    } = matter.clone();
     Problem {
         mesh: file.mesh(),
         blocks: file.blocks(),
@@ -164,6 +167,7 @@ fn problem<'a>(
         lumped_mass,
         damping_rate,
         damping_beta,
+        relaxation,
         dashpots,
         time_increment: clock.time_increment,
         forces: actions.forces.free.clone(),

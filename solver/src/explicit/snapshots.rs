@@ -6,7 +6,7 @@
 //! a_n = [(F_n − f_int)/m − α Δu_n/Δt] / (1 + α Δt/2),   v_n = Δu_n/Δt + Δt/2 a_n
 //! ```
 //!
-//! and from u_{n+1} on prescribed components. f_int is that of the step, at u_n + β/Δt Δu_n.
+//! and from u_{n+1} on prescribed components. f_int is that of the step, at u_n + β/Δt Δu_n − Σ_l Y_l z_l.
 
 use pogo_formats::dynamics::{FieldQuantity, FieldRequest};
 use pogo_formats::explicit::fields::{Field, FieldMesh};
@@ -16,12 +16,12 @@ use pogo_formats::write::report::{self, MeshSample, Report};
 use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::dynamics::{SignalTable, State};
 use pogo_kernels::explicit::DashpotStep;
-use pogo_kernels::explicit::elements::{ElementFields, element_fields};
+use pogo_kernels::explicit::elements::ElementFields;
 
 use super::assemble::Actions;
 use super::matter::Matter;
 use super::pogo_files::PogoFields;
-use super::{fluid, linear};
+use super::{fluid, linear, relaxation};
 use crate::call::Call;
 use crate::error::SolveError;
 use crate::run::reel::Scene;
@@ -162,11 +162,8 @@ impl FrameWriter for Fields<'_> {
             false => [Vec::new(), Vec::new()],
         };
         let elements = match wants(&[FieldQuantity::Stress, FieldQuantity::Strain, FieldQuantity::EnergyDensity]) {
-            true => {
-                let (sections, factor) = (&matter.sections, &matter.stiffness_factor);
-                element_fields(self.model.mesh, sections, factor, &state.displacement)
-                    .map_err(|error| SolveError::Fields(error.to_string()))?
-            }
+            true => relaxation::fields(self.model.mesh, matter, &state)
+                .map_err(|error| SolveError::Fields(error.to_string()))?,
             false => ElementFields::default(),
         };
         let dimension = self.model.mesh.dimension;

@@ -282,7 +282,7 @@ fn rounded_down(value: f64) -> f64 {
 }
 
 /// A lower bound of the largest stable increment of the whole model, s. With damping in proportion to the stiffness it
-/// depends on the increment by itself. From an increment that is not above it, such as the elements' `bound`, it leads to one
+/// depends on the increment by itself. Relaxation leaves it that of the unrelaxed stiffness. From an increment that is not above it, such as the elements' `bound`, it leads to one
 /// that is not above it either and nearer by half at least.
 fn of_whole_model(problem: &Problem<'_>, bound: f64, n_threads: usize) -> Option<f64> {
     // What fluids and solids that touch do to each other is no part of K.
@@ -305,7 +305,8 @@ fn of_undamped_model(problem: &Problem<'_>, n_threads: usize) -> Option<f64> {
     let n_dofs = problem.lumped_mass.len() * problem.mesh.dimension;
     let rest = State { displacement: vec![0.0; n_dofs], increment: vec![0.0; n_dofs], ..State::default() };
     // Constraints lower frequencies alone.
-    let unbound = Problem { rows: Default::default(), monitors: Vec::new(), ..problem.clone() };
+    let unbound =
+        Problem { rows: Default::default(), relaxation: Default::default(), monitors: Vec::new(), ..problem.clone() };
     let (mut stepper, _) = cpu_stepper(Precision::F64, &unbound, &rest, CpuOptions::new(n_threads)).ok()?;
     let constrained: Vec<u64> = problem.constraints.iter().map(|constraint| constraint.dof).collect();
     let (mass, dimension) = (&problem.lumped_mass, problem.mesh.dimension);

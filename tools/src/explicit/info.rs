@@ -5,7 +5,7 @@ use std::path::Path;
 use pogo_formats::dynamics::shots::ShotSource;
 use pogo_formats::dynamics::{Increment, LoadKind, Shot};
 use pogo_formats::explicit::block::{Explicit, StatisticsView};
-use pogo_formats::explicit::{AbsorbingProfile, Elasticity, Material, Section, Setup};
+use pogo_formats::explicit::{AbsorbingProfile, Attenuation, Elasticity, Material, Relaxation, Section, Setup};
 use pogo_formats::mesh::{GroupView, MeshView};
 use pogo_formats::physics::BlockFile;
 use pogo_formats::words::{Choice, counted, grouped};
@@ -102,6 +102,14 @@ impl Inspect for Explicit {
                 "periodic sides",
                 format_args!("u of {} is copied from others after each step", counted(n, "node")),
             );
+        }
+        if let Some(Relaxation { band, mechanisms, reference_frequency }) = &setup.relaxation {
+            page.figure("relaxation_band", band);
+            page.figure("relaxation_mechanisms", mechanisms);
+            page.figure("reference_frequency", reference_frequency);
+            let [low, high, reference] = [band[0], band[1], *reference_frequency].map(number);
+            let text = format!("{mechanisms} mechanisms from {low} to {high} Hz, moduli of {reference} Hz");
+            page.line("relaxation", text);
         }
         page.items("shots", &items(&setup.shots, |shot| (&shot.name, shot_words(shot))));
 
@@ -266,11 +274,21 @@ fn material(material: &Material) -> (String, Listing) {
     if material.damping_beta != 0.0 {
         words += &format!(", damping of the stiffness {} s", number(material.damping_beta));
     }
+    words += &match &material.attenuation {
+        Attenuation::None => String::new(),
+        Attenuation::Quality(quality) => format!(", Q {quality}"),
+        Attenuation::Table { frequency, .. } => {
+            format!(", attenuation in a table of {}", counted(frequency.len(), "value"))
+        }
+    };
     let mut row = Listing::default();
     row.figure("name", &material.name);
     row.figure("density", &material.density);
     row.figure("alpha", &material.damping_alpha);
     row.figure("beta", &material.damping_beta);
+    if let Attenuation::Quality(quality) = &material.attenuation {
+        row.figure("quality_factor", quality);
+    }
     row.figure("isotropic", &isotropic);
     row.figure("elasticity", &elasticity);
     row.figure("wave_speeds", &wave_speeds);

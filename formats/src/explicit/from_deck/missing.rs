@@ -169,6 +169,7 @@ pub(super) fn complete(material: &DeckMaterial) -> Result<Material, &'static str
             elasticity: elasticity.clone(),
             damping_alpha: material.damping_alpha,
             damping_beta: material.damping_beta,
+            attenuation: material.attenuation.clone(),
         }),
         (Some(_), None) => Err("stiffness (*ELASTIC or *ACOUSTIC MEDIUM)"),
         (None, Some(_)) => Err("density (*DENSITY)"),

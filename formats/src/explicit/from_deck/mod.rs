@@ -106,6 +106,7 @@ impl Deck {
             histories: self.histories,
             element_histories: self.element_histories,
             fields: self.fields,
+            relaxation: None,
             explicit: ExplicitSettings { time, increment, lumping: Lumping::RowSum, start },
         };
         Ok((Model { mesh: self.mesh, setup }, findings.notes))

@@ -3,8 +3,9 @@
 use serde::Deserialize;
 
 use crate::explicit::Elasticity;
-use crate::job::check::{exactly_one, in_range, positive};
+use crate::job::check::{at_most_one, exactly_one, in_range, positive};
 use crate::parameters::Range;
+use crate::relaxation::Attenuation;
 
 /// `[[material]]`: density and one of: `young` and `poisson`; `p_speed` and `s_speed`; `engineering_constants`;
 /// `cubic`; `orthotropic`; `anisotropic`. A fluid has `bulk` or `sound_speed`; elements of it are computed as acoustic ones.
@@ -41,9 +42,38 @@ pub struct Material {
     /// Stiffness-proportional damping β in C = βK, s; 0 when absent. It lowers the stable increment.
     #[serde(default)]
     pub beta: f64,
+    /// Quality factor Q over the band of `[relaxation]`.
+    pub quality_factor: Option<f64>,
+    /// Attenuation of compression waves instead: a table over frequencies that cover the band of `[relaxation]`.
+    pub attenuation: Option<AttenuationTable>,
+}
+
+/// `attenuation` of a `[[material]]`.
+#[derive(Deserialize, Debug, Clone, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct AttenuationTable {
+    /// f, Hz, ascending.
+    pub frequency: Vec<f64>,
+    /// α, dB/m, a power law between the frequencies.
+    pub db_per_m: Vec<f64>,
 }
 
 impl Material {
+    /// The attenuation that the keys give.
+    ///
+    /// # Errors
+    /// A message when both are given, or values are impossible.
+    pub fn attenuation(&self) -> Result<Attenuation, String> {
+        let table = self
+            .attenuation
+            .clone()
+            .map(|AttenuationTable { frequency, db_per_m }| Attenuation::Table { frequency, db_per_m });
+        let quality = self.quality_factor.map(Attenuation::Quality);
+        let found = at_most_one([("quality_factor", quality), ("attenuation", table)])?.unwrap_or_default();
+        found.check()?;
+        Ok(found)
+    }
+
     /// The stiffness that the keys give.
     ///
     /// # Errors

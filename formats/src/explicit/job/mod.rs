@@ -9,6 +9,7 @@ mod absorbing;
 mod crack;
 mod grains;
 mod material;
+mod relaxation;
 mod section;
 mod shot;
 mod transducer;
@@ -18,7 +19,8 @@ use serde::Deserialize;
 pub use absorbing::{Absorbing, Profile};
 pub use crack::{Crack, CrackShape};
 pub use grains::{Grains, Numbered, Orientation};
-pub use material::Material;
+pub use material::{AttenuationTable, Material};
+pub use relaxation::Relaxation;
 pub use section::{Plane, Section};
 pub use shot::Shot;
 pub use transducer::{Apodisation, DelayLaw, Receive, Transducer};
@@ -37,6 +39,7 @@ pub struct ExplicitJob {
     pub title: Option<String>,
     pub solver: Option<Located<Solver>>,
     pub materials: Vec<Located<Material>>,
+    pub relaxation: Option<Located<Relaxation>>,
     /// Where two sections cover the same element, the later wins.
     pub sections: Vec<Located<Section>>,
     /// After the sections.
@@ -101,6 +104,7 @@ impl JobFile for ExplicitJob {
         "title",
         "solver",
         "material",
+        "relaxation",
         "section",
         "grains",
         "amplitude",
@@ -130,6 +134,7 @@ impl JobFile for ExplicitJob {
             title: tables.get("title")?.map(|title| title.value),
             solver: tables.get("solver")?,
             materials: tables.get_all("material")?,
+            relaxation: tables.get("relaxation")?,
             sections: tables.get_all("section")?,
             dynamics: Dynamics::from_tables(tables)?,
             fields: tables.get_all("field")?,
@@ -141,7 +146,11 @@ impl JobFile for ExplicitJob {
 
     fn check(&self) -> Result<(), JobError> {
         self.solver.as_ref().map_or(Ok(()), |solver| one(solver, Solver::check))?;
-        each(&self.materials, |material| material.elasticity().map(|_| ()))?;
+        each(&self.materials, |material| {
+            material.elasticity()?;
+            material.attenuation().map(|_| ())
+        })?;
+        self.relaxation.as_ref().map_or(Ok(()), |relaxation| one(relaxation, |value| value.setting().check()))?;
         each(&self.sections, Section::check)?;
         each(&self.grains, Grains::check)?;
         self.dynamics.check()?;

@@ -31,11 +31,12 @@ fn keys<T: DeserializeOwned>() -> Vec<String> {
 fn the_reference_parses_and_shows_every_key() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/job-reference.toml");
     let job = ExplicitJob::read(&[&path]).unwrap();
-    assert_eq!((job.materials.len(), job.dynamics.sources.len(), job.absorbing.len()), (7, 5, 3));
+    assert_eq!((job.materials.len(), job.dynamics.sources.len(), job.absorbing.len()), (8, 5, 3));
     let text = std::fs::read_to_string(&path).unwrap();
     let all = [
         keys::<Solver>(),
         keys::<Material>(),
+        keys::<Relaxation>(),
         keys::<Section>(),
         keys::<Amplitude>(),
         keys::<Source>(),

@@ -7,6 +7,7 @@ use crate::dynamics::{Load, LoadKind};
 use crate::explicit::{AbsorbingLayer, AbsorbingProfile, Elasticity, Material, Section, Setup};
 use crate::parameters::dynamics::{amplitudes, increment, names_of};
 use crate::parameters::{Adjustable, Fixed, Range, Slot, Table, number, position};
+use crate::relaxation::Attenuation;
 
 const ENGINEERING: [(&str, &str, &str); 9] = [
     ("e1", "Pa", "Young's modulus along material axis 1"),
@@ -110,6 +111,9 @@ impl Adjustable for Setup {
                     "the stiffness of `{name}` is no longer positive definite (it would create energy)"
                 ));
             }
+            if material != before {
+                self.relaxation_of(material).map_err(|text| format!("material `{}`: {text}", material.name))?;
+            }
         }
         Ok(())
     }
@@ -134,6 +138,9 @@ fn material<'a>(table: &mut Table<'a>, material: &'a mut Material) {
     }
     table.number("alpha", &mut material.damping_alpha, Range::NotNegative, "1/s", "mass-proportional damping");
     table.number("beta", &mut material.damping_beta, Range::NotNegative, "s", "stiffness-proportional damping");
+    if let Attenuation::Quality(quality) = &mut material.attenuation {
+        table.number("quality_factor", quality, Range::Positive, "", "quality factor over the band of [relaxation]");
+    }
 }
 
 fn stiffness<'a>(table: &mut Table<'a>, constants: &'a mut [f64], names: &[&str]) {

@@ -12,7 +12,16 @@ use crate::material::Elasticity;
 /// A material of which nothing is known, named at a place.
 pub(super) fn empty_material(name: &str, place: Place, log: &Log) -> DeckMaterial {
     let (name, file) = (name.to_owned(), log.file(place));
-    DeckMaterial { name, file, line: place.line, density: None, elasticity: None, damping_alpha: 0., damping_beta: 0.0 }
+    DeckMaterial {
+        name,
+        file,
+        line: place.line,
+        density: None,
+        elasticity: None,
+        damping_alpha: 0.,
+        damping_beta: 0.0,
+        attenuation: Default::default(),
+    }
 }
 
 /// A material from its cards. Where TEMPERATURE is ignored, the first entry of a table by temperature counts.

@@ -65,6 +65,7 @@ use crate::dynamics::{
 };
 use crate::material::{Elasticity, Section};
 use crate::mesh::Mesh;
+use crate::relaxation::Attenuation;
 
 /// Value of [`ElementGroup::section`](crate::mesh::ElementGroup::section) for an element that no section names.
 pub const NO_SECTION: u32 = u32::MAX;
@@ -114,6 +115,8 @@ pub struct DeckMaterial {
     pub damping_alpha: f64,
     /// Stiffness-proportional damping β in C = βK, s.
     pub damping_beta: f64,
+    /// Attenuation by relaxation mechanisms, which only jobs give.
+    pub attenuation: Attenuation,
 }
 
 /// The procedure of a deck's step.

@@ -32,6 +32,8 @@ pub(super) struct Advance<'a, T> {
     pub barrier: Barrier,
     /// Step that it begins with, and how many steps it makes.
     pub first: u64,
+    /// The step whose memory variables the stepper was given.
+    pub begun: u64,
     pub n_steps: usize,
     pub signals: &'a SignalTable,
     pub record: &'a [u64],
@@ -79,6 +81,7 @@ impl<T: Real> Advance<'_, T> {
         let increments = &self.shared.boundary_increment;
         arrays.boundary_increment = if tables.computes_once() { arrays.increment } else { increments[parity] };
         arrays.next_boundary_increment = increments[1 - parity];
+        arrays.moves_memory = !tables.mechanisms.is_empty() && n > self.begun;
         arrays.energies = self.energies_of_step((window, before), k);
         arrays.recording = match self.record.binary_search(&n) {
             // SAFETY: there are rows for all recorded steps.

@@ -7,6 +7,7 @@ use pogo_formats::explicit::block::Run as ModelRun;
 use pogo_formats::mesh::ElementKind;
 
 use super::join::{Joined, Members};
+use super::lag::Lag;
 use super::law::{Law, grain, n_dummies};
 use super::strips::{find_strips, rows, shapes};
 use crate::explicit::elements::CORNERS;
@@ -20,8 +21,8 @@ use crate::simd::Real;
 pub(super) struct Run {
     pub law: Law,
     pub material: usize,
-    /// β/Δt: the elements feel K (u_n + β/Δt Δu_n).
-    pub lag: f64,
+    /// What the elements feel beside u_n.
+    pub lag: Lag,
     /// In the tables' `offsets`.
     pub offsets: Range<usize>,
     /// In the tables' `factors`, or empty.
@@ -188,7 +189,7 @@ impl<T: Real> BlockTables<T> {
             factors.clear();
         }
         let material = layout.material_of[&(run.kind, run.section)];
-        let rule = (Law::Element(run.kind.law()), material, layout.problem.lag_of(run.section));
+        let rule = (Law::Element(run.kind.law()), material, Lag::of(layout.problem, run.section));
         self.add_batches(rule, &run.connectivity, &factors, n_real, layout.lanes);
     }
 
@@ -214,14 +215,14 @@ impl<T: Real> BlockTables<T> {
         self.offsets.extend(rows.nodes.iter().map(|node| grain(2) as u16 * node));
         self.factors.extend(shapes);
         let (offsets, factors) = (first..self.offsets.len(), first_factor..self.factors.len());
-        let lag = problem.lag_of(run.section);
+        let lag = Lag::of(problem, run.section);
         self.runs.push(Run { law, material, lag, offsets, factors });
     }
 
     /// Lays elements of a law, material and lag out in batches.
     fn add_batches(
         &mut self,
-        (law, material, lag): (Law, usize, f64),
+        (law, material, lag): (Law, usize, Lag),
         connectivity: &[u16],
         factors: &[f64],
         n_real: usize,

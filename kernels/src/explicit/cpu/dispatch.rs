@@ -8,8 +8,9 @@ use super::fluid::{
     AcousticTetrahedron, AcousticTriangle, AcousticWedge,
 };
 use super::forces::{self, Batches};
-use super::lag;
+use super::lag::{self, Lag};
 use super::law::Law;
+use super::memory;
 use super::plane::{self, Quadrilateral, ReducedQuadrilateral, Triangle};
 use super::solid::{FullWedge, Hexahedron, ReducedHexahedron, Tetrahedron, Wedge};
 use super::step::{self, Arrays, Signals};
@@ -36,12 +37,12 @@ impl<T: Real> Kernel for OpenBlock<'_, T> {
     }
 }
 
-/// Makes records of u + lag Δu; see [`lag::fill_lagged`]. `clears`: the forces are set to zero, too.
+/// Makes records of what elements with a lag feel; see [`lag::fill_lagged`]. `clears`: the forces are set to zero, too.
 struct FillLagged<'a, T> {
     tables: &'a Tables<T>,
     block: &'a Block,
     arrays: &'a Arrays<T>,
-    lag: T,
+    lag: Lag,
     clears: bool,
     records: *mut T,
     forces: *mut T,
@@ -60,6 +61,22 @@ impl<T: Real> Kernel for FillLagged<'_, T> {
             lag::fill_lagged(tables, block, arrays, lag, records);
         }
         records
+    }
+}
+
+/// Brings the memory of a block to the step; see [`memory::advance`].
+struct MoveMemory<'a, T> {
+    tables: &'a Tables<T>,
+    block: &'a Block,
+    arrays: &'a Arrays<T>,
+}
+
+impl<T: Real> Kernel for MoveMemory<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        // SAFETY: the promise of `block_forces`.
+        unsafe { memory::advance(self.tables, self.block, self.arrays) }
     }
 }
 
@@ -212,7 +229,7 @@ impl<T: Real> Kernel for UpdateBlock<'_, T> {
 }
 
 /// f_int of one block into `forces`, (n_local, force stride), while the memory of the block after it is asked for. Where
-/// `arrays` have no increments of boundary nodes, it is that without lags.
+/// `arrays` have no increments of boundary nodes or no memory, it is that without them.
 ///
 /// # Safety
 /// The pointers must hold the rows that the tables name. In the plane nobody else may touch the block's rows of
@@ -227,10 +244,12 @@ pub(super) unsafe fn block_forces<T: Real>(
 ) {
     let scratch = records.as_mut_ptr();
     let (displacement, boundary) = (arrays.displacement, arrays.boundary);
-    let lag_of = |run: &Run| if arrays.boundary_increment.is_null() { 0.0 } else { run.lag };
-    let fill = |lag: f64, clears: bool| {
-        level.run(FillLagged { tables, block, arrays, lag: T::from_f64(lag), clears, records: scratch, forces })
-    };
+    let lag_of = |run: &Run| if tables.is_lagged { run.lag.in_arrays(arrays) } else { Lag::default() };
+    let fill =
+        |lag: Lag, clears: bool| level.run(FillLagged { tables, block, arrays, lag, clears, records: scratch, forces });
+    if arrays.moves_memory {
+        level.run(MoveMemory { tables, block, arrays });
+    }
     let runs = &tables.runs[block.runs.clone()];
     let [positions, mut positions_ahead] =
         [block, next].map(|block| tables.coordinates.as_ptr().wrapping_add(2 * block.first_row));
@@ -239,8 +258,8 @@ pub(super) unsafe fn block_forces<T: Real>(
     let mut ahead = displacement.cast_const().wrapping_add(next.first_row * record);
     let step = (next.n_local(tables.dimension) * record * size_of::<T>())
         .div_ceil(runs.iter().map(batches).sum::<usize>().max(1));
-    let mut lag = runs.first().map_or(0.0, lag_of);
-    let mut records = match lag == 0.0 {
+    let mut lag = runs.first().map_or(Lag::default(), lag_of);
+    let mut records = match lag == Lag::default() {
         true => level.run(OpenBlock { tables, block, displacement, boundary, records: scratch, forces }),
         false => fill(lag, true),
     };

@@ -1,15 +1,43 @@
-//! Damping in proportion to the stiffness: elements that feel K (u_n + β/Δt Δu_n).
+//! Elements that feel more than u_n: K (u_n + β/Δt Δu_n − Σ_l Y_l z_l), with damping in proportion to the stiffness and with
+//! [relaxation](super::memory).
 //!
 //! Elements read u and Δu of nodes that others may have with another β, or without. So a block makes records of
-//! u_n + β/Δt Δu_n for the runs of each β; the elements then cost what they always cost. Between blocks Δu goes the way of
-//! u.
+//! that sum for the runs of each β and Y; the elements then cost what they always cost. Between blocks Δu goes the way of u.
 
 use super::law::{force_stride, n_dummies, record_stride};
+use super::memory;
 use super::step::{Arrays, own_rows};
 use super::tables::{Block, Tables};
+use crate::explicit::problem::Problem;
+use crate::explicit::relaxation::MOST_MECHANISMS;
 use crate::simd::Real;
 
-/// Records of u + `lag` Δu and x of own, halo and dummy nodes, (n_local, record stride); of strips without x.
+/// What elements feel beside u_n; nothing by default.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Lag {
+    /// β/Δt, the factor on Δu_n.
+    pub of_increment: f64,
+    /// Y_l, the factors on −z_l.
+    pub of_memory: [f64; MOST_MECHANISMS],
+}
+
+impl Lag {
+    /// That of a section.
+    pub fn of(problem: &Problem, section: usize) -> Self {
+        Self { of_increment: problem.lag_of(section), of_memory: problem.relaxation.of_section(section) }
+    }
+
+    /// As far as `arrays` have what is to be felt.
+    pub fn in_arrays<T>(self, arrays: &Arrays<T>) -> Self {
+        Self {
+            of_increment: if arrays.boundary_increment.is_null() { 0.0 } else { self.of_increment },
+            of_memory: if arrays.memory.is_null() { Default::default() } else { self.of_memory },
+        }
+    }
+}
+
+/// Records of u + `lag` Δu less what `memory` takes of it, and x of own, halo and dummy nodes, (n_local, record stride); of
+/// strips without x.
 ///
 /// # Safety
 /// The pointers must hold the rows that the tables name, and nobody may write those that are read.
@@ -18,17 +46,18 @@ pub(super) unsafe fn fill_lagged<T: Real>(
     tables: &Tables<T>,
     block: &Block,
     arrays: &Arrays<T>,
-    lag: T,
+    lag: Lag,
     records: *mut T,
 ) {
     let d = tables.dimension;
+    let of_increment = T::from_f64(lag.of_increment);
     let (u_first, u_stride) = own_rows(tables, block);
     let stride = if d == 2 { u_stride } else { record_stride(3) };
     // SAFETY: the caller's promise; the records hold max_local rows.
     unsafe {
         let put = |i: usize, u: *const T, du: *const T| {
             for c in 0..d {
-                *records.add(i * stride + c) = lag * *du.add(c) + *u.add(c);
+                *records.add(i * stride + c) = of_increment * *du.add(c) + *u.add(c);
             }
         };
         for (local, own) in block.pieces() {
@@ -41,6 +70,9 @@ pub(super) unsafe fn fill_lagged<T: Real>(
         }
         let (n_real, rest) = (block.n_own + block.halo.len(), [T::default(); 3]);
         (n_real..n_real + n_dummies(d)).for_each(|i| put(i, rest.as_ptr(), rest.as_ptr()));
+        if lag.of_memory != Lag::default().of_memory {
+            memory::subtract(tables, block, arrays, lag, (records, stride));
+        }
         if d == 2 && stride == force_stride(2) {
             return;
         }

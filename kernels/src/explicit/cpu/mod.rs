@@ -10,6 +10,8 @@
 //! *In space* displacements and positions are copied into that form. The first block that an element touches computes it.
 //! Each block then adds the forces that others have computed on its nodes, and moves them.
 //!
+//! Elements may feel more than u: see [`lag`] and [`memory`].
+//!
 //! Where displacements are copied from node to node ([`copies`]), or linear constraints hold ([`held`]), steps are made one by one.
 //!
 //! A stepper may have a [`Part`] of the blocks. Halo values of other parts then come from their steppers. In space a part
@@ -30,6 +32,7 @@ mod held;
 mod join;
 mod lag;
 mod law;
+mod memory;
 mod plane;
 mod probe;
 mod schedule;
@@ -89,6 +92,10 @@ pub struct CpuStepper<T> {
     boundary: [Vec<T>; 2],
     /// Their Δu, where there is a lag.
     boundary_increment: [Vec<T>; 2],
+    /// z_l, (n_mechanisms, n_rows, dimension): those of the step before, or of `begun`.
+    memory: Vec<T>,
+    /// The step of the state that the stepper was made from.
+    begun: u64,
     /// (n_rows, force stride), where blocks pass forces on.
     forces: Aligned<T>,
     /// Of two windows, (steps, n_energy_rows, 2).
@@ -128,6 +135,9 @@ impl<T: Real> CpuStepper<T> {
         if !problem.rows.is_empty() && part.n_own() < problem.mesh.n_nodes() {
             return Err(StepperError::Linear);
         }
+        if !problem.relaxation.is_empty() && part.n_own() < problem.mesh.n_nodes() {
+            return Err(StepperError::Relaxation);
+        }
         let mut tables = Tables::<T>::new(problem, &part, level.narrow_lanes::<T>())?;
         let mut displacement = empty_rows(&tables);
         set_rows(&tables, &mut displacement, &state.displacement);
@@ -143,6 +153,8 @@ impl<T: Real> CpuStepper<T> {
         let energies = vec![0.0; 2 * tables.n_energy_rows * (schedule.window / tables.phases_per_step())];
         Ok(Self {
             increment,
+            memory: memory::rows(&tables, &state.memory),
+            begun: state.step,
             boundary: [boundary.clone(), boundary],
             boundary_increment: [boundary_increment.clone(), boundary_increment],
             forces: Aligned::new(if tables.computes_once() { tables.n_rows * force_stride(3) } else { 0 }),
@@ -280,6 +292,7 @@ impl<T: Real> Stepper for CpuStepper<T> {
                     displacement: self.displacement.as_mut_ptr(),
                     increment: self.increment.as_mut_ptr(),
                     forces: self.forces.as_mut_ptr(),
+                    memory: self.memory.as_mut_ptr(),
                     recording: recording[recorded..].as_mut_ptr(),
                     ..Arrays::none()
                 },
@@ -289,6 +302,7 @@ impl<T: Real> Stepper for CpuStepper<T> {
             },
             barrier: Barrier::new(self.schedule.turns.len()),
             first: self.step,
+            begun: self.begun,
             n_steps,
             signals,
             record,
@@ -328,7 +342,9 @@ impl<T: Real> Stepper for CpuStepper<T> {
                 displacement[node * d + c] = self.displacement[row + c].to_f64();
             }
         }
+        let motion = (self.step > self.begun).then_some((displacement.as_slice(), self.increment.as_slice()));
         Ok(State {
+            memory: memory::of_nodes(&self.tables, &self.memory, motion),
             step: self.step,
             displacement,
             increment: self.increment[..n_own].iter().map(|value| value.to_f64()).collect(),
@@ -345,6 +361,15 @@ impl<T: Real> ElementStepper for CpuStepper<T> {
 
     fn lagged_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
         Ok(self.force(displacement, increment))
+    }
+
+    fn relaxed_force(
+        &mut self,
+        displacement: &[f64],
+        increment: &[f64],
+        memory: &[f64],
+    ) -> Result<Vec<f64>, DeviceError> {
+        Ok(self.force_with_memory(displacement, increment, memory))
     }
 }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::dispatch;
 use super::lag;
 use super::law::force_stride;
+use super::memory;
 use super::step::{Aligned, Arrays, Scratch};
 use super::tables::Block;
 use super::{CpuStepper, boundary_rows, set_rows};
@@ -30,6 +31,11 @@ impl<T: Real> CpuStepper<T> {
 
     /// The same with the lags of an increment, which may be empty.
     pub(super) fn force(&self, displacement: &[f64], increment: &[f64]) -> Vec<f64> {
+        self.force_with_memory(displacement, increment, &[])
+    }
+
+    /// The same with the memory variables of a whole model, too, which may be empty.
+    pub(super) fn force_with_memory(&self, displacement: &[f64], increment: &[f64], memory: &[f64]) -> Vec<f64> {
         let (tables, d) = (&self.tables, self.tables.dimension);
         assert_eq!(displacement.len(), self.part.n_local() * d, "displacement has the wrong length");
         let is_lagged = tables.is_lagged && !increment.is_empty();
@@ -60,7 +66,17 @@ impl<T: Real> CpuStepper<T> {
                 of_halo.iter_mut().zip(&du[tables.n_nodes * d..]).for_each(|(to, &from)| *to = from);
             }
         }
-        let rows = self.block_forces((&mut u, &boundary_u), (&mut du, &boundary_du));
+        let mut z = Vec::new();
+        if !memory.is_empty() {
+            let n_memories = tables.mechanisms.len() * tables.n_nodes * d;
+            assert!(memory.len() == n_memories && is_lagged, "memory or increment has the wrong length");
+            let mut memory = Cow::Borrowed(memory);
+            if !self.copied.is_empty() {
+                memory.to_mut().chunks_exact_mut(tables.n_nodes * d).for_each(|memory| self.copied.copy(memory, d));
+            }
+            z = memory::rows(tables, &memory);
+        }
+        let rows = self.block_forces((&mut u, &boundary_u), (&mut du, &boundary_du), &mut z);
         self.of_own_nodes(rows)
     }
 
@@ -87,8 +103,14 @@ impl<T: Real> CpuStepper<T> {
     }
 
     /// The forces that each block computes, (n_rows, force stride), at the displacements `u` and, in the plane, those of the
-    /// boundary nodes; with the lags of the increments `du` and those of boundary nodes, or without where `du` is empty.
-    fn block_forces(&self, (u, boundary): (&mut Aligned<T>, &[T]), (du, boundary_du): (&mut [T], &[T])) -> Aligned<T> {
+    /// boundary nodes; with the lags of the increments `du` and those of boundary nodes, or without where `du` is empty; with the
+    /// memory `z` of all rows, or without where that is empty.
+    fn block_forces(
+        &self,
+        (u, boundary): (&mut Aligned<T>, &[T]),
+        (du, boundary_du): (&mut [T], &[T]),
+        z: &mut [T],
+    ) -> Aligned<T> {
         let (tables, stride) = (&self.tables, force_stride(self.tables.dimension));
         let mut rows = Aligned::new(tables.n_rows * stride);
         let (displacement, increment) = (u.as_mut_ptr(), du.as_mut_ptr());
@@ -103,6 +125,7 @@ impl<T: Real> CpuStepper<T> {
             forces: rows.as_mut_ptr(),
             boundary: if tables.computes_once() { displacement } else { boundary.as_ptr() },
             boundary_increment,
+            memory: if z.is_empty() { std::ptr::null_mut() } else { z.as_mut_ptr() },
             ..Arrays::none()
         });
         let shared = &shared;

@@ -2,6 +2,7 @@
 
 use super::lag::{pass_increments, work_of_forces};
 use super::law::{force_stride, n_dummies, record_stride};
+use super::memory;
 use super::tables::{Block, Dof, Support, Tables};
 use crate::simd::{Real, ScatterLanes};
 
@@ -85,6 +86,10 @@ pub(super) struct Arrays<T> {
     pub boundary_increment: *const T,
     /// Δu_{n+1} of the boundary nodes, written where there is a lag.
     pub next_boundary_increment: *mut T,
+    /// z_l of all mechanisms, (n_mechanisms, n_rows, dimension); null without relaxation, and for f_int without it.
+    pub memory: *mut T,
+    /// The step begins with z_l of the step before.
+    pub moves_memory: bool,
     /// External work and damped energy of this step, (n_energy_rows, 2).
     pub energies: *mut f64,
     /// Where this step's monitors go, (n_monitors, 3), or null.
@@ -101,6 +106,8 @@ impl<T> Arrays<T> {
             next_boundary: std::ptr::null_mut(),
             boundary_increment: std::ptr::null(),
             next_boundary_increment: std::ptr::null_mut(),
+            memory: std::ptr::null_mut(),
+            moves_memory: false,
             energies: std::ptr::null_mut(),
             recording: std::ptr::null_mut(),
         }
@@ -414,7 +421,10 @@ unsafe fn update<V: ScatterLanes<Scalar = T>, T: Real, const D: usize>(
         for (k, monitor) in monitors.iter().enumerate() {
             let row = arrays.recording.add(3 * monitor.column);
             let [start, old] = saved[loads.len() + supports.len() + k];
-            *row = start.to_f64();
+            *row = match monitor.memory {
+                Some(mechanism) => memory::at(tables, block, arrays, mechanism, monitor.dof).to_f64(),
+                None => start.to_f64(),
+            };
             *row.add(1) = old.to_f64();
             *row.add(2) = (*du_of(monitor.dof)).to_f64();
         }

@@ -98,6 +98,8 @@ pub(super) struct Monitor {
     pub dof: Dof,
     /// Position in the problem's list.
     pub column: usize,
+    /// The mechanism whose z_l is recorded.
+    pub memory: Option<usize>,
 }
 
 /// A node of a fluid and one of a solid at the same place; see [`WetPair`](crate::explicit::WetPair).
@@ -169,8 +171,10 @@ pub(super) struct Tables<T> {
     pub n_monitors: usize,
     pub n_energy_rows: usize,
     pub time_increment: f64,
-    /// Some runs have a lag.
+    /// Some runs have a lag, or may have one.
     pub is_lagged: bool,
+    /// 1 − a and b of each relaxation mechanism; see [`Relaxation`](crate::explicit::Relaxation).
+    pub mechanisms: Vec<[T; 2]>,
     /// Unit of D, of forces and of 1/p, N.
     pub force_unit: f64,
     /// Largest number of local nodes of a block.
@@ -218,6 +222,7 @@ impl<T: Real> Tables<T> {
                 blocks.halo(b).iter().for_each(|&node| visit(node as usize));
             }
         });
+        let narrow = |factors: [f64; 2]| factors.map(T::from_f64);
         let mut tables = Self {
             dimension,
             lanes,
@@ -227,7 +232,8 @@ impl<T: Real> Tables<T> {
             inertia: part.select(&units.inertia(problem)?, 1),
             n_monitors: problem.monitors.len(),
             time_increment: problem.time_increment,
-            is_lagged: problem.is_lagged(),
+            is_lagged: problem.is_viscous(),
+            mechanisms: problem.relaxation.factors(problem.time_increment).into_iter().map(narrow).collect(),
             force_unit: units.force,
             ..Self::default()
         };
@@ -328,6 +334,16 @@ impl<T: Real> Tables<T> {
         self.rows_read_by_others = read_by_others().map(|node| row[node]).collect();
     }
 
+    /// The own node of each row of the boundary arrays; empty where elements are computed once.
+    pub fn nodes_of_boundary(&self) -> Vec<usize> {
+        let of_block = |block: &Block| {
+            let nodes: Vec<usize> = block.nodes().collect();
+            let rows = self.boundary[block.boundary.clone()].iter();
+            rows.map(|&local| nodes[usize::from(local)]).collect::<Vec<_>>()
+        };
+        self.blocks.iter().flat_map(of_block).collect()
+    }
+
     /// The block that owns a halo entry; none where another part does.
     pub fn owner(&self) -> impl Fn(u32) -> Option<usize> + '_ {
         let with_nodes: Vec<usize> = (0..self.blocks.len()).filter(|&b| self.blocks[b].n_own > 0).collect();
@@ -400,6 +416,7 @@ impl<T: Real> Tables<T> {
             block.nodes().zip(0..).for_each(|(node, local)| place[node] = (b, local));
         }
         let (dimension, n_blocks) = (self.dimension as u64, self.blocks.len());
+        let n_dofs = problem.lumped_mass.len() as u64 * dimension;
         let find = |dof: u64| {
             let node = part.local_own((dof / dimension) as usize)?;
             let (b, local) = place[node];
@@ -417,8 +434,9 @@ impl<T: Real> Tables<T> {
             Some((b, Support { dof, signal: constraint.signal as usize, value: constraint.value, mass, damping }))
         });
         let monitors = problem.monitors.iter().enumerate().filter_map(|(column, &dof)| {
-            let (b, dof) = find(dof)?;
-            Some((b, Monitor { dof, column }))
+            let beyond = if self.mechanisms.is_empty() { 0 } else { dof / n_dofs };
+            let (b, dof) = find(dof - beyond * n_dofs)?;
+            Some((b, Monitor { dof, column, memory: (beyond as usize).checked_sub(1) }))
         });
         let (forces, of_forces) = by_block(n_blocks, forces);
         let (constraints, of_constraints) = by_block(n_blocks, constraints);
@@ -519,6 +537,7 @@ impl<T: Real> Tables<T> {
         let constant = (self.inertia.len() + self.decay.len() + self.dissipation.len() + self.factors.len()) * number
             + self.offsets.len() * 2
             + if self.strips.is_some() { self.coordinates.len() * number } else { 0 };
-        (state + boundary + constant) as u64
+        let memory = 2 * self.mechanisms.len() * self.n_rows * self.dimension * number;
+        (state + boundary + constant + memory) as u64
     }
 }

@@ -442,6 +442,7 @@ impl<T: Real> Stepper for GpuStepper<T> {
             increment: widen(self.du[usize::from(self.odd)].to_vec()?),
             external_work,
             damped_energy,
+            memory: Vec::new(),
         })
     }
 }

@@ -66,6 +66,7 @@ impl Arranged {
             stiffness_factor: Vec::new(),
             dashpots: Vec::new(),
             damping_beta: Vec::new(),
+            relaxation: Default::default(),
             damping_rate: (0..n_nodes)
                 .map(|i| if i % n_nodes < n_nodes / 5 { 0.02 / time_increment * (1.0 + noise(i as u64)) } else { 0.0 })
                 .collect(),

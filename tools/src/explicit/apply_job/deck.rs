@@ -31,6 +31,7 @@ pub fn apply_to_deck(deck: &mut Deck, job: &ExplicitJob, remarks: &mut Remarks) 
             elasticity: Some(given.elasticity().map_err(|text| item.place.error(text))?),
             damping_alpha: given.alpha,
             damping_beta: given.beta,
+            attenuation: given.attenuation().map_err(|text| item.place.error(text))?,
         };
         match find_name(&deck.materials, &given.name, |material| &material.name) {
             Some(index) => {

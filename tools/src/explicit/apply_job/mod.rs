@@ -1,7 +1,7 @@
 //! Applies a TOML job to a deck.
 //!
 //! In two stages, as the deck is read: [`apply_to_deck`] gives materials, sections and the time to a [`Deck`], which may be a
-//! bare mesh; [`apply_to_model`] adds what needs the finished mesh: the conditions, absorbing layers and output.
+//! bare mesh; [`apply_to_model`] adds what needs the finished mesh: the conditions, absorbing layers, relaxation and output.
 //!
 //! [`Deck`]: pogo_formats::read::deck::Deck
 
@@ -9,6 +9,7 @@ mod absorbing;
 mod deck;
 mod grains;
 mod impedance;
+mod relaxation;
 mod transducer;
 
 use pogo_formats::dynamics::{CopiedDisplacements, FieldRequest, Shot};
@@ -56,6 +57,7 @@ pub fn apply_to_model(model: &mut Model, job: &ExplicitJob, remarks: &mut Remark
         settings.lumping = solver.lumping.map_or(settings.lumping, |word| word.0);
         settings.start = solver.start.map_or(settings.start, |word| word.0);
     }
+    relaxation::relaxation(setup, job, remarks)?;
     let geometry = Geometry::new(mesh);
     with_conditions(setup, |conditions| {
         conditions.apply(&geometry, &job.dynamics, remarks)?;

@@ -67,6 +67,10 @@ impl<'a> Deck<'a> {
         if !setup.linear.is_empty() {
             findings.refuse("linear constraints (*EQUATION, *TIE, …), which are not written into decks");
         }
+        for material in setup.materials.iter().filter(|material| !material.attenuation.is_none()) {
+            let name = &material.name;
+            findings.refuse(format!("material `{name}` has attenuation by relaxation, which a deck cannot hold"));
+        }
         if !setup.copied.is_empty() {
             findings
                 .refuse("periodic sides (displacements that are copied from node to node), which a deck cannot hold");

@@ -58,7 +58,17 @@ pub(super) fn read(
         };
         let file = findings.file.clone();
         let damping_beta = 0.0;
-        deck.materials.push(DeckMaterial { name, file, line: 0, density, elasticity, damping_alpha, damping_beta });
+        let attenuation = Default::default();
+        deck.materials.push(DeckMaterial {
+            name,
+            file,
+            line: 0,
+            density,
+            elasticity,
+            damping_alpha,
+            damping_beta,
+            attenuation,
+        });
     }
     if swapped > 0 {
         let (order, other) = match options.pogo.shear_order {

@@ -86,6 +86,10 @@ pub fn materials(model: &Model, findings: &mut Findings) -> Materials {
             findings
                 .refuse(format!("material `{name}` has stiffness-proportional damping, which such files cannot hold"));
         }
+        if !material.attenuation.is_none() {
+            let name = &material.name;
+            findings.refuse(format!("material `{name}` has attenuation by relaxation, which such files cannot hold"));
+        }
         if material.damping_alpha != 0.0 {
             values.push(material.damping_alpha);
         }
