@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use pogo_tests::{Grid, Traces, angular_frequency, command, initial_velocity, python, step, succeed};
+use pogo_tests::{
+    Grid, Traces, angular_frequency, command, initial_velocity, python, search_path, step, succeed, workspace,
+};
 
 /// Copper, Pa and kg/m³.
 const COPPER: [f64; 3] = [168.4e9, 121.4e9, 75.4e9];
@@ -165,6 +167,29 @@ fn waves_in_a_polycrystal_are_between_the_bounds() {
     assert!(found > low && found < high, "{found} is not between {low} and {high}");
     // Far from both: their mean (Hill) is within 1 % for a texture without preferred directions.
     assert!((found / speed(0.5 * (voigt + reuss)) - 1.0).abs() < 0.01, "{found}");
+}
+
+/// The coherent wave loses what Born's approximation of single scattering says, where grains are large enough to scatter more than
+/// the few of this prism differ by chance.
+#[test]
+fn attenuation_of_a_polycrystal_is_near_borns_approximation() {
+    let Some(python) = python(&["numpy", "scipy"]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let script = workspace().join("examples/grains/attenuation.py");
+    let size = ["--width", "24", "--length", "60"];
+    let mut command = Command::new(python);
+    let output = succeed(command.arg(script).args(size).current_dir(folder.path()).env("PATH", search_path()));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let rows: Vec<Vec<f64>> = text
+        .lines()
+        .skip(2)
+        .map(|line| line.split_whitespace().map(|number| number.parse().expect("a number")).collect())
+        .collect();
+    assert_eq!(rows.len(), 5, "{text}");
+    for row in rows.iter().filter(|row| row[0] > 1.5) {
+        let (born, ratio) = (row[3], row[4]);
+        assert!(born > 0.02 && (0.7..1.4).contains(&ratio), "{text}");
+    }
 }
 
 #[test]

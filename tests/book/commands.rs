@@ -1,12 +1,12 @@
 //! Commands of README and the book. Every fenced block `sh` runs, unless it is marked `sh norun`; a page with such blocks says
 //! that they are not run.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use pogo_tests::{command, workspace};
+use pogo_tests::{search_path, workspace};
 
 use super::{Block, Page, pictures};
 
@@ -34,16 +34,6 @@ fn copy(from: &Path, to: &Path) {
             false => drop(std::fs::copy(&path, &target).expect("a copy")),
         }
     }
-}
-
-/// `PATH` with Pogo's commands and the Python of `POGO_PYTHON` in front.
-fn search_path() -> OsString {
-    let bin = PathBuf::from(command("pogo-solve").get_program());
-    let mut folders: Vec<PathBuf> = bin.parent().map(Path::to_path_buf).into_iter().collect();
-    let python = std::env::var_os("POGO_PYTHON").map(PathBuf::from);
-    folders.extend(python.and_then(|python| Some(python.parent()?.to_path_buf())));
-    folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
-    std::env::join_paths(folders).expect("folders")
 }
 
 /// Runs the blocks of a page, one after the other in one shell, in a folder that holds a copy of `examples/`. Gives what is

@@ -10,6 +10,7 @@ mod refused;
 pub use available::{browser, python, shared, skip, workspace};
 pub use refused::{without_privileges, without_threads};
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -39,6 +40,19 @@ pub fn command(name: &str) -> Command {
         folder
     });
     Command::new(folder.join(name))
+}
+
+/// `PATH` with Pogo's commands and the Python of `POGO_PYTHON` in front.
+///
+/// # Panics
+/// If a folder's name has a colon.
+pub fn search_path() -> OsString {
+    let bin = PathBuf::from(command("pogo-solve").get_program());
+    let mut folders: Vec<PathBuf> = bin.parent().map(Path::to_path_buf).into_iter().collect();
+    let python = std::env::var_os("POGO_PYTHON").map(PathBuf::from);
+    folders.extend(python.and_then(|python| Some(python.parent()?.to_path_buf())));
+    folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    std::env::join_paths(folders).expect("folders")
 }
 
 /// Runs a command and asserts that it succeeds.
