@@ -298,13 +298,13 @@ fn a_roller_stays_on_its_inclined_or_round_rail() {
 }
 
 #[test]
-fn runs_have_the_same_bits_for_any_threads_and_across_a_restart() {
+fn runs_have_the_same_bits_for_any_threads_and_parts_and_across_a_restart() {
     let body = strips([12, 8, 12], 1.0);
     let deck = body.deck.clone()
         + &isotropic(1.0, 0.3, 1.0)
         + TIE
         + &velocities(&body, |at, _| [(0.7 * at as f64).sin(), (1.9 * at as f64).cos()])
-        + &every(step(0.01, 2.0, "U1, A2"));
+        + &every(step(0.01, 2.0, "U1, A2, RF1"));
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     std::fs::write(folder.join("model.inp"), deck).unwrap();
@@ -318,8 +318,15 @@ fn runs_have_the_same_bits_for_any_threads_and_across_a_restart() {
     };
     let one = solve("one", &["--threads", "1"]);
     assert!(without_head(&solve("two", &["--threads", "2"])) == without_head(&one), "two threads differ");
-    solve("parts", &["--threads", "2", "--time", "0.7", "--keep-checkpoint"]);
-    let again = solve("parts", &["--threads", "1", "--time", "2", "--restart"]);
+    let energies = |out: &str| std::fs::read(folder.join(out).join("energy.csv")).unwrap();
+    let alone = energies("one");
+    // Some of these parts have a side of the joint, and some have none of it.
+    for parts in ["cpu,cpu", "cpu,cpu,cpu", "cpu,cpu,cpu,cpu,cpu"] {
+        assert!(without_head(&solve("cut", &["--device", parts])) == without_head(&one), "{parts} differ");
+        assert!(without_head(&energies("cut")) == without_head(&alone), "{parts}: the energies differ");
+    }
+    solve("stopped", &["--device", "cpu,cpu,cpu", "--time", "0.7", "--keep-checkpoint"]);
+    let again = solve("stopped", &["--threads", "1", "--time", "2", "--restart"]);
     assert!(without_head(&again) == without_head(&one), "a restart differs");
     solve("single", &[]);
     let single = Traces::read(&folder.join("single/traces.csv"));
@@ -382,7 +389,6 @@ fn what_is_not_computed_is_refused_by_name() {
     };
     for (words, expected) in [
         (["--device", "cuda:0"], "linear constraints (*EQUATION, *TIE, …) are computed on the CPU only"),
-        (["--device", "cpu,cpu"], "is not cut into parts: run one process on one device"),
         (
             ["--set", "material.M.beta=1e-3"],
             "together with stiffness-proportional damping (BETA): leave one of them out",

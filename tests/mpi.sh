@@ -59,6 +59,13 @@ for kind in cpe4r c3d4 c3d8r; do
     compare "$work/$kind.blk" $kind
 done
 
+
+# Linear constraints, between nodes at opposite ends of a box: they belong to different processes.
+awk '/^\*Step/ { for (k = 40; k < 400; k += 9) print "*Equation\n3\n" k ", 1, 1., " 2500 - k ", 2, -0.5, " 2000 + k ", 3, 0.25" } { print }' \
+    "$work/c3d8r.inp" > "$work/held.inp"
+"$bin/pogo-block" "$work/held.inp" --block-nodes 128 -o "$work/held.blk" --quiet
+compare "$work/held.blk" held
+
 # Arrival times: one set of starts on parts of the mesh, and a table of which each process solves a share.
 "$bin/pogo-gen" ventricle --rings 12 -o "$work/heart.vtu" --quiet
 "$bin/pogo-block" "$work/heart.vtu" --job examples/eikonal/activation.toml --domains 9 -o "$work/heart.blk" --quiet

@@ -297,7 +297,10 @@ def compare(commands, folder, kind, cells, motion, block_nodes):
     run = lambda *words: subprocess.run([commands / words[0], *words[1:]], cwd=folder, check=True)
     run("pogo-block", "model.inp", "--quiet", "--block-nodes", str(block_nodes))
     run("pogo-solve", "model.blk", "--quiet", "-o", "out", "--precision", "f64")
-    lines = [line for line in (folder / "out/traces.csv").read_text().splitlines() if not line.startswith("#")]
+    run("pogo-solve", "model.blk", "--quiet", "-o", "cut", "--precision", "f64", "--device", "cpu,cpu,cpu")
+    rows = lambda out: [line for line in (folder / out / "traces.csv").read_text().splitlines() if not line.startswith("#")]
+    lines = rows("out")
+    assert rows("cut") == lines, f"{kind}: three parts differ from one process"
     names, values = lines[0].split(","), np.array([line.split(",") for line in lines[1:]], float)
     expected, reactions = model.solve(increment, steps, velocity)
     for what, reference in (("U", expected), ("RF", reactions)):

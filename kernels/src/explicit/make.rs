@@ -86,8 +86,12 @@ impl PartMember {
         }
         let of_rank = (problem, domains, ranks);
         Ok(match precision {
-            Precision::F32 => of(of_rank, CpuStepper::<f32>::of_part(problem, part, &own, options)?),
-            Precision::F64 => of(of_rank, CpuStepper::<f64>::of_part(problem, part, &own, options)?),
+            Precision::F32 => {
+                of(of_rank, CpuStepper::<f32>::of_part(problem, (part, Some((ranks, domains))), &own, options)?)
+            }
+            Precision::F64 => {
+                of(of_rank, CpuStepper::<f64>::of_part(problem, (part, Some((ranks, domains))), &own, options)?)
+            }
         })
     }
 

@@ -22,6 +22,9 @@ pub trait ElementPart: PartStepper + Stepper<State = State> {
     /// External work and damped energy of the last step, J, (n_energy_nodes, 2).
     fn energies(&self) -> &[f64];
 
+    /// What linear constraints added to the external work and the damped energy of the whole model in the last step, J.
+    fn work_of_rows(&self) -> [f64; 2];
+
     /// f_int on own nodes, N, (n_own × dimension,), for displacements of own nodes and halo, (n_local × dimension,), and
     /// their increments, or none for [`ElementStepper::internal_force`].
     ///
@@ -49,6 +52,8 @@ pub(super) struct Answer {
     pub recording: Vec<f64>,
     /// Of each step, (n_steps, n_energy_nodes, 2), unless the member keeps their sums.
     pub energies: Vec<f64>,
+    /// Of each step, (n_steps, 2): see [`ElementPart::work_of_rows`]. All ranks have the same; none without constraints.
+    pub of_rows: Vec<f64>,
 }
 
 /// The part of one rank, as the leader's orders see it.
@@ -94,9 +99,10 @@ impl Member for PartMember {
         let kind = order.one::<u8>();
         let mut answer = Writer::default();
         if kind == Order::Advance as u8 {
-            let Answer { recording, energies } = self.0.advance(&Advance::take(&mut order))?;
+            let Answer { recording, energies, of_rows } = self.0.advance(&Advance::take(&mut order))?;
             answer.put(&recording);
             answer.put(&energies);
+            answer.put(&of_rows);
         } else if kind == Order::State as u8 {
             answer = self.0.own_state()?;
         } else if kind == Order::Force as u8 {
@@ -113,13 +119,17 @@ impl Member for PartMember {
 pub(super) struct HaloMember<S> {
     part: RankPart<S>,
     dimension: usize,
+    has_rows: bool,
 }
 
 impl<S: ElementPart> HaloMember<S> {
     /// The stepper of this rank's sub-domain.
     pub fn new(problem: &Problem, domains: &SubDomainsView, ranks: &Arc<dyn Ranks>, stepper: S) -> Self {
-        let dimension = problem.mesh.dimension;
-        Self { part: RankPart::new(stepper, domains, ranks, &problem.monitors, dimension), dimension }
+        let (dimension, has_rows) = (problem.mesh.dimension, !problem.rows.is_empty());
+        // What records the force of constraints on a degree of freedom belongs to the owner of its node, too.
+        let n_dofs = (problem.mesh.n_nodes() * dimension) as u64;
+        let monitors: Vec<u64> = problem.monitors.iter().map(|dof| dof % n_dofs).collect();
+        Self { part: RankPart::new(stepper, domains, ranks, &monitors, dimension), dimension, has_rows }
     }
 }
 
@@ -129,9 +139,14 @@ impl<S: ElementPart> ElementMember for HaloMember<S> {
     }
 
     fn advance(&mut self, order: &Advance) -> Result<Answer, DeviceError> {
-        let mut energies = Vec::new();
-        let recording = self.part.advance(order, |stepper| energies.extend_from_slice(stepper.energies()))?;
-        Ok(Answer { recording, energies })
+        let (mut energies, mut of_rows) = (Vec::new(), Vec::new());
+        let recording = self.part.advance(order, |stepper| {
+            energies.extend_from_slice(stepper.energies());
+            if self.has_rows {
+                of_rows.extend(stepper.work_of_rows());
+            }
+        })?;
+        Ok(Answer { recording, energies, of_rows })
     }
 
     fn own_state(&mut self) -> Result<Writer, DeviceError> {
@@ -217,8 +232,9 @@ impl TeamStepper {
         Ok(self.parts.join(of_ranks, self.dimension))
     }
 
-    /// Adds the energies of steps, step by step and in each step block by block, as one stepper does.
-    fn add_energies(&mut self, n_steps: usize, of_ranks: &[Vec<f64>]) {
+    /// Adds the energies of steps, step by step and in each step block by block, then of linear constraints, as one stepper
+    /// does.
+    fn add_energies(&mut self, n_steps: usize, of_ranks: &[Vec<f64>], of_rows: &[f64]) {
         for k in 0..n_steps {
             let mut sums = [0.0; 2];
             for &(rank, row) in &self.energies {
@@ -227,6 +243,10 @@ impl TeamStepper {
             }
             self.external_work += sums[0];
             self.damped_energy += sums[1];
+            if let Some(&[work, damped]) = of_rows.as_chunks().0.get(k) {
+                self.external_work += work;
+                self.damped_energy += damped;
+            }
         }
     }
 
@@ -254,7 +274,7 @@ impl Stepper for TeamStepper {
         let mut answers: Vec<Reader> = answers.iter().map(|answer| Reader::new(answer)).collect();
         self.parts.join_recordings(&mut answers, steps.record.len(), recording);
         let energies: Vec<Vec<f64>> = answers.iter_mut().map(|answer| answer.take()).collect();
-        self.add_energies(steps.n, &energies);
+        self.add_energies(steps.n, &energies, &answers[0].take::<f64>());
         self.step += steps.n as u64;
         Ok(())
     }

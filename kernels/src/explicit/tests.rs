@@ -506,7 +506,7 @@ fn by_ranks<T: Real>(kind: ElementKind, case: &Case, n_ranks: usize, cut: impl F
                 let own = |values: &[f64]| part.select(values, d);
                 let (displacement, increment) = (own(&start.displacement), own(&start.increment));
                 let state = State { displacement, increment, ..start.clone() };
-                let stepper = CpuStepper::<T>::of_part(problem, part, &state, CpuOptions::new(2)).unwrap();
+                let stepper = CpuStepper::<T>::of_part(problem, (part, None), &state, CpuOptions::new(2)).unwrap();
                 let ranks: Arc<dyn Ranks> = Arc::new(ranks);
                 let member = PartMember::new(HaloMember::new(problem, domains, &ranks, stepper));
                 if !ranks.leads() {

@@ -19,14 +19,10 @@ use crate::run::conditions::{self, ConditionError, Dofs, ForceSum, is_absolute};
 /// Refuses what does not step models with linear constraints.
 ///
 /// # Errors
-/// Several ranks, or a device that the user named.
+/// A device that the user named.
 pub(super) fn check_call(setup: &Setup, call: &Call<'_>, observer: &mut dyn Observer) -> Result<(), SolveError> {
     if setup.linear.is_empty() {
         return Ok(());
-    }
-    if call.team.is_several() {
-        let what = "a model with linear constraints (*EQUATION, *TIE, …) is not cut into parts";
-        return Err(call.refuse(format!("{what}: run one process on one device")));
     }
     cpu_alone("linear constraints (*EQUATION, *TIE, …)", call, observer)
 }

@@ -21,7 +21,7 @@ pub(super) struct Row {
     pub boundary: Option<usize>,
 }
 
-/// Where the numbers of all nodes stand.
+/// Where the numbers of own nodes stand.
 pub(super) struct Places {
     dimension: usize,
     displacement: Vec<usize>,
@@ -29,7 +29,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Of a stepper of the whole model.
+    /// Of the own nodes of a stepper, by their local numbers.
     pub fn new<T: Real>(tables: &Tables<T>) -> Self {
         let (d, stride) = (tables.dimension, tables.state_stride());
         let mut displacement = vec![0; tables.n_nodes];
@@ -45,7 +45,7 @@ impl Places {
         Self { dimension: d, displacement, boundary }
     }
 
-    /// The numbers of a node.
+    /// The numbers of an own node.
     pub fn row(&self, node: usize) -> Row {
         let displacement = self.displacement[node];
         Row { displacement, increment: node * self.dimension, boundary: self.boundary.get(&displacement).copied() }

@@ -6,12 +6,21 @@
 //!
 //! The step has taken energies, and what monitors record, from the motion without constraints. Both are corrected here. The
 //! constraints' forces −Gᵀλ/Δt² do no work but where prescribed degrees of freedom move; it counts as external work.
+//!
+//! A stepper with a part of a model has the rows of the whole model. Ranks tell each other the motion of what rows name, and
+//! each of them projects all of it: the same numbers in the same order, so the same bits.
+
+use std::sync::Arc;
+
+use pogo_formats::domains::SubDomainsView;
 
 use super::copies::{Places, Row};
 use super::tables::Tables;
-use crate::dynamics::SignalTable;
-use crate::explicit::problem::Problem;
-use crate::explicit::projection::{Projected, Projection, ProjectionError};
+use crate::device::{append, read};
+use crate::dynamics::{Part, SignalTable};
+use crate::explicit::problem::{Problem, StepperError};
+use crate::explicit::projection::{Projected, Projection};
+use crate::ranks::{Parcel, Ranks};
 use crate::simd::Real;
 
 /// Steps from one projection of u to the next.
@@ -20,7 +29,8 @@ const FIX_EVERY: u64 = 64;
 /// A degree of freedom that a row names.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    row: Row,
+    /// None where another rank has the node.
+    row: Option<Row>,
     component: usize,
     /// α m / 4Δt, kg/s².
     dissipation: f64,
@@ -35,11 +45,56 @@ struct Load {
     value: f64,
 }
 
-/// The constraints of a stepper of the whole model.
+/// The ranks that have the parts of a model, and the sub-domains that these are.
+pub(super) type Team<'a> = (&'a Arc<dyn Ranks>, &'a SubDomainsView<'a>);
+
+/// Which rank has which of these degrees of freedom.
+#[derive(Debug)]
+struct Owners {
+    ranks: Arc<dyn Ranks>,
+    /// Places of each rank, ascending.
+    of_ranks: Vec<Vec<u32>>,
+}
+
+impl Owners {
+    /// Of the nodes of the places, in their order.
+    fn new((ranks, domains): Team<'_>, nodes: &[usize]) -> Self {
+        let of_rank = |rank| {
+            let part = Part::of(domains, rank);
+            (0..).zip(nodes).filter(|&(_, &node)| part.local_own(node).is_some()).map(|(place, _)| place).collect()
+        };
+        Self { ranks: ranks.clone(), of_ranks: (0..ranks.n_ranks()).map(of_rank).collect() }
+    }
+
+    /// Completes numbers of all places, of which this rank has set those of its own. Collective.
+    fn complete(&self, arrays: &mut [&mut Vec<f64>]) {
+        let (me, row_bytes) = (self.ranks.rank(), arrays.len() * size_of::<f64>());
+        let mut own = Vec::new();
+        for &place in &self.of_ranks[me] {
+            arrays.iter().for_each(|values| append(&values[place as usize..][..1], &mut own));
+        }
+        let others = || (0..self.of_ranks.len()).filter(|&rank| rank != me);
+        let outgoing = others().filter(|_| !own.is_empty()).map(|rank| Parcel { rank, bytes: own.clone() });
+        let incoming = others().filter(|&rank| !self.of_ranks[rank].is_empty());
+        let incoming = incoming.map(|rank| Parcel { rank, bytes: vec![0; self.of_ranks[rank].len() * row_bytes] });
+        let [_, received] = self.ranks.start(outgoing.collect(), incoming.collect()).finish();
+        for Parcel { rank, bytes } in received {
+            for (&place, row) in self.of_ranks[rank].iter().zip(bytes.chunks_exact(row_bytes)) {
+                for (values, number) in arrays.iter_mut().zip(row.chunks_exact(size_of::<f64>())) {
+                    values[place as usize] = read(number);
+                }
+            }
+        }
+    }
+}
+
+/// The constraints of a stepper.
 #[derive(Debug)]
 pub(super) struct Held {
     projection: Projection,
     places: Vec<Place>,
+    /// Of a stepper with a part of the model.
+    owners: Option<Owners>,
     loads: Vec<Load>,
     /// Place, signal and value of prescribed degrees of freedom.
     prescribed: Vec<Load>,
@@ -66,13 +121,21 @@ impl Held {
     /// None without constraints.
     ///
     /// # Errors
-    /// Constraints that cannot be solved.
-    pub fn new<T: Real>(tables: &Tables<T>, problem: &Problem) -> Result<Option<Self>, ProjectionError> {
+    /// Constraints that cannot be solved; a part of a model without a team.
+    pub fn new<T: Real>(
+        tables: &Tables<T>,
+        problem: &Problem,
+        part: &Part,
+        team: Option<Team<'_>>,
+    ) -> Result<Option<Self>, StepperError> {
         if problem.rows.is_empty() {
             return Ok(None);
         }
+        if part.n_own() < problem.mesh.n_nodes() && team.is_none() {
+            return Err(StepperError::Linear);
+        }
         let d = tables.dimension as u64;
-        let mut is_prescribed = vec![false; tables.n_nodes * tables.dimension];
+        let mut is_prescribed = vec![false; problem.mesh.n_nodes() * tables.dimension];
         problem.constraints.iter().for_each(|held| is_prescribed[held.dof as usize] = true);
         let inverse_mass = |dof: u64| {
             let node = (dof / d) as usize;
@@ -82,7 +145,7 @@ impl Held {
         let projection = Projection::new(&problem.rows, inverse_mass)?;
         let rows = Places::new(tables);
         let place = |&dof: &u64| Place {
-            row: rows.row((dof / d) as usize),
+            row: part.local_own((dof / d) as usize).map(|node| rows.row(node)),
             component: (dof % d) as usize,
             dissipation: problem.damping((dof / d) as usize)[1],
         };
@@ -91,7 +154,9 @@ impl Held {
         let load = |dof, signal: u32, value| Some(Load { place: find(dof)?, signal: signal as usize, value });
         let n_dofs = problem.rows.n_dofs;
         let columns = || problem.monitors.iter().copied().enumerate();
+        let nodes: Vec<usize> = touched.iter().map(|dof| (dof / d) as usize).collect();
         Ok(Some(Self {
+            owners: team.map(|team| Owners::new(team, &nodes)),
             places: touched.iter().map(place).collect(),
             loads: problem.forces.iter().filter_map(|f| load(f.dof, f.signal, f.value)).collect(),
             prescribed: problem.constraints.iter().filter_map(|c| load(c.dof, c.signal, c.value)).collect(),
@@ -108,12 +173,14 @@ impl Held {
     /// Keeps Δu_n.
     pub fn keep<T: Real>(&mut self, increment: &[T]) {
         for (before, place) in self.before.iter_mut().zip(&self.places) {
-            *before = increment[place.row.increment + place.component].to_f64();
+            if let Some(row) = place.row {
+                *before = increment[row.increment + place.component].to_f64();
+            }
         }
     }
 
     /// Corrects the motion from step n to `next` = n + 1, and what has been recorded of it, (n_monitors, 3) or empty. Returns
-    /// what is added to the external work and to the damped energy, J.
+    /// what is added to the external work and to the damped energy of the whole model, J. Collective.
     pub fn hold<T: Real>(
         &mut self,
         next: u64,
@@ -122,7 +189,12 @@ impl Held {
         recording: &mut [f64],
     ) -> [f64; 2] {
         for (free, place) in self.free.iter_mut().zip(&self.places) {
-            *free = motion.increment[place.row.increment + place.component].to_f64();
+            if let Some(row) = place.row {
+                *free = motion.increment[row.increment + place.component].to_f64();
+            }
+        }
+        if let Some(owners) = &self.owners {
+            owners.complete(&mut [&mut self.before, &mut self.free]);
         }
         let [now, then] = [0, 1].map(|row| &signals.values[row * signals.n_signals..][..signals.n_signals]);
         self.projection.find(&self.free, |signal| then[signal as usize] - now[signal as usize], &mut self.found);
@@ -135,8 +207,10 @@ impl Held {
             let (old, free) = (self.before[at], self.free[at]);
             let correction = self.projection.correction(&self.found, at);
             let new = T::from_f64(free + correction);
-            motion.increment[place.row.increment + place.component] = new;
-            self.move_by(at, correction, motion);
+            if let Some(row) = place.row {
+                motion.increment[row.increment + place.component] = new;
+                move_by((row, place.component), correction, motion);
+            }
             let new = new.to_f64();
             work -= 0.5 * rate * self.found.pull[at] * (old + new);
             damped += place.dissipation * ((old + new).powi(2) - (old + free).powi(2));
@@ -151,7 +225,9 @@ impl Held {
         if !recording.is_empty() {
             for &(column, at) in &self.monitors {
                 let place = &self.places[at];
-                recording[3 * column + 2] = motion.increment[place.row.increment + place.component].to_f64();
+                if let Some(row) = place.row {
+                    recording[3 * column + 2] = motion.increment[row.increment + place.component].to_f64();
+                }
             }
             for &(column, at) in &self.forces {
                 recording[3 * column] = -rate * self.found.pull[at];
@@ -163,30 +239,34 @@ impl Held {
         [work, damped]
     }
 
-    /// Adds to u of a degree of freedom.
-    fn move_by<T: Real>(&self, at: usize, correction: f64, motion: &mut Motion<'_, T>) {
-        let Place { row, component, .. } = self.places[at];
-        let u = &mut motion.displacement[row.displacement + component];
-        *u = T::from_f64(u.to_f64() + correction);
-        if let Some(boundary) = row.boundary {
-            motion.boundary[boundary + component] = *u;
-        }
-    }
-
-    /// Projects u_{n+1} itself: what rounding has added up.
+    /// Projects u_{n+1} itself: what rounding has added up. Collective.
     fn fix<T: Real>(&mut self, then: &[f64], motion: &mut Motion<'_, T>) {
         for (u, place) in self.free.iter_mut().zip(&self.places) {
-            *u = motion.displacement[place.row.displacement + place.component].to_f64();
+            if let Some(row) = place.row {
+                *u = motion.displacement[row.displacement + place.component].to_f64();
+            }
+        }
+        if let Some(owners) = &self.owners {
+            owners.complete(&mut [&mut self.free]);
         }
         for held in &self.prescribed {
             self.free[held.place] = held.value * then[held.signal];
         }
         self.projection.find(&self.free, |signal| then[signal as usize], &mut self.found);
-        for at in 0..self.places.len() {
+        for (at, place) in self.places.iter().enumerate() {
             let correction = self.projection.correction(&self.found, at);
-            if correction != 0.0 {
-                self.move_by(at, correction, motion);
+            if let Some(row) = place.row.filter(|_| correction != 0.0) {
+                move_by((row, place.component), correction, motion);
             }
         }
+    }
+}
+
+/// Adds to u of a degree of freedom: the row of its node, and its component.
+fn move_by<T: Real>((row, component): (Row, usize), correction: f64, motion: &mut Motion<'_, T>) {
+    let u = &mut motion.displacement[row.displacement + component];
+    *u = T::from_f64(u.to_f64() + correction);
+    if let Some(boundary) = row.boundary {
+        motion.boundary[boundary + component] = *u;
     }
 }

@@ -54,7 +54,7 @@ use crate::simd::{Level, Real};
 use advance::{Advance, Shared};
 use block::Run;
 use copies::Copies;
-use held::{Held, Motion};
+use held::{Held, Motion, Team};
 use law::force_stride;
 use schedule::Schedule;
 use step::{Aligned, Arrays, Scratch};
@@ -108,6 +108,8 @@ pub struct CpuStepper<T> {
     copies: Copies,
     copied: CopiedDisplacements,
     held: Option<Held>,
+    /// What linear constraints have added to the external work and to the damped energy in the last step, J.
+    held_work: [f64; 2],
     pool: Option<rayon::ThreadPool>,
 }
 
@@ -118,22 +120,25 @@ impl<T: Real> CpuStepper<T> {
     /// Arrays of the wrong length, degrees of freedom out of range, forces on nodes without mass, blocks that do not fit
     /// together, threads that cannot be started.
     pub fn new(problem: &Problem, state: &State, options: CpuOptions) -> Result<Self, StepperError> {
-        Self::of_part(problem, Part::whole(problem.mesh.n_nodes()), state, options)
+        Self::of_part(problem, (Part::whole(problem.mesh.n_nodes()), None), state, options)
     }
 
     /// A stepper of a part of the problem, which has whole cells (see [`Problem::cells`]), from the state of its
-    /// own nodes. The halo is to be set before the first step; see [`PartStepper`].
+    /// own nodes. The halo is to be set before the first step; see [`PartStepper`]. With linear constraints it needs the
+    /// team that has the other parts, and each step is collective.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
-    pub fn of_part(problem: &Problem, part: Part, state: &State, options: CpuOptions) -> Result<Self, StepperError> {
+    pub fn of_part(
+        problem: &Problem,
+        (part, team): (Part, Option<Team<'_>>),
+        state: &State,
+        options: CpuOptions,
+    ) -> Result<Self, StepperError> {
         let CpuOptions { threads, level, cache } = options;
         problem.check(state, part.n_own())?;
         if !problem.copied.is_empty() && part.n_own() < problem.mesh.n_nodes() {
             return Err(StepperError::Copied);
-        }
-        if !problem.rows.is_empty() && part.n_own() < problem.mesh.n_nodes() {
-            return Err(StepperError::Linear);
         }
         if !problem.relaxation.is_empty() && part.n_own() < problem.mesh.n_nodes() {
             return Err(StepperError::Relaxation);
@@ -165,7 +170,8 @@ impl<T: Real> CpuStepper<T> {
             scratch: (0..threads).map(|_| Mutex::new(Scratch::new(&tables))).collect(),
             copies: Copies::new(&tables, &problem.copied),
             copied: problem.copied.clone(),
-            held: Held::new(&tables, problem)?,
+            held: Held::new(&tables, problem, &part, team)?,
+            held_work: [0.0; 2],
             pool: pogo_formats::system::threads::pool(threads).map_err(ModelError::from)?,
             part,
             displacement,
@@ -324,9 +330,9 @@ impl<T: Real> Stepper for CpuStepper<T> {
                 increment: &mut self.increment,
                 boundary: &mut self.boundary[parity],
             };
-            let [work, damped] = held.hold(self.step, signals, motion, &mut recording[recorded..]);
-            self.external_work += work;
-            self.damped_energy += damped;
+            self.held_work = held.hold(self.step, signals, motion, &mut recording[recorded..]);
+            self.external_work += self.held_work[0];
+            self.damped_energy += self.held_work[1];
         }
         let boundary = [&mut self.boundary[parity][..], &mut self.boundary_increment[parity][..]];
         self.copies.make(self.tables.dimension, &mut self.displacement, &mut self.increment, boundary);
@@ -382,6 +388,10 @@ impl<T: Real> ElementPart for CpuStepper<T> {
     fn energies(&self) -> &[f64] {
         // The first window of a call has the even rows.
         &self.energies[0][..2 * self.tables.n_energy_rows]
+    }
+
+    fn work_of_rows(&self) -> [f64; 2] {
+        self.held_work
     }
 
     fn part_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {

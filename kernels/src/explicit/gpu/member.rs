@@ -175,7 +175,7 @@ impl<T: Real> ElementMember for GpuMember<T> {
     fn advance(&mut self, order: &Advance) -> Result<Answer, DeviceError> {
         let mut recording = Vec::new();
         self.stepper.advance(order.n_steps, &SignalTable::default(), &order.record, &mut recording)?;
-        Ok(Answer { recording: self.monitors.select(&recording), energies: Vec::new() })
+        Ok(Answer { recording: self.monitors.select(&recording), energies: Vec::new(), of_rows: Vec::new() })
     }
 
     fn own_state(&mut self) -> Result<Writer, DeviceError> {
