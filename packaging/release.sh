@@ -5,11 +5,13 @@
 #
 #   packaging/release.sh
 #
-# Needs cargo-deb and cargo-cyclonedx (`cargo install cargo-deb cargo-cyclonedx --locked`). POGO_BIN names a folder with commands
-# that are packed as they are. The commands need the C library of the machine that built them, or a later one; build on Debian 11
-# or 12 for others. A static link with musl was not tried.
+# Needs cargo-deb and cargo-cyclonedx (`cargo install cargo-deb cargo-cyclonedx --locked`), and Python 3 with venv, into which it
+# installs cargo-zigbuild and zig from PyPI. Zig links the commands for glibc 2.28, so they run on Debian 10, Ubuntu 20.04 and RHEL 8, and
+# on all later ones. POGO_BIN names a folder with commands that are packed as they are.
 #
-# What was run: each part of it, with commands that were built before.
+# What was run: the commands of this link, in a Debian 11; the rest with commands that were built before.
+#
+# There is no static link with musl: a static program cannot open the CUDA driver's library at run time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
@@ -18,6 +20,17 @@ dist=$PWD/target/dist
 rm -rf "$dist"
 mkdir -p "$dist"
 
+target=${CARGO_TARGET_DIR:-$PWD/target}
+if [ -z "${POGO_BIN:-}" ]; then
+    tools=$target/release-tools
+    [ -x "$tools/bin/cargo-zigbuild" ] || {
+        python3 -m venv "$tools"
+        "$tools/bin/pip" install --quiet --disable-pip-version-check cargo-zigbuild ziglang
+    }
+    triple=$(uname -m)-unknown-linux-gnu
+    PATH="$tools/bin:$PATH" cargo zigbuild --release --bins -p pogo-tools -p pogo-solver --target "$triple.2.28"
+    export POGO_BIN=$target/$triple/release
+fi
 packaging/deb.sh
 cp "$(ls -t target/debian/*.deb | head -n 1)" "$dist/"
 
