@@ -129,8 +129,8 @@ impl<'a> Engine<'a> {
         let (precision, plain) = (call.settings.precision, call.settings.exchange == Exchange::Plain);
         let addressing = named(call.settings.addressing).unwrap_or(Addressing::Automatic);
         let plan = call.device.wait().map_err(GpuError::from).and_then(|()| {
-            let options =
-                GpuOptions { ordinal: call.device.ordinals().unwrap_or_default()[0], ..GpuOptions::default() };
+            let first = call.device.ordinals().and_then(|ordinals| ordinals.first().copied()).unwrap_or_default();
+            let options = GpuOptions { ordinal: first, ..GpuOptions::default() };
             GpuPlan::new(precision, problem, addressing, options)
         });
         let plan = call.team.agree_so_far(plan.map_err(|error| refuse(error, problem, call)))?;

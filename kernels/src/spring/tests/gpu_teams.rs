@@ -140,7 +140,7 @@ fn gpu_teams_of_springs_give_the_bits_of_one_device() {
 #[test]
 #[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn gpu_teams_step_plain_lattices_with_the_bits_of_one_device() {
-    for (spacing, directions) in [([1.0; 3], 18), ([1.0; 3], 26), ([1.0, 1.1, 0.9], 6)] {
+    for (spacing, directions) in [([1.0; 3], 18), ([1.0; 3], 6), ([1.0, 1.1, 0.9], 26)] {
         let mesh = lattice([40, 32, 24], spacing, directions, 512, |p| (p[0] + p[1] + p[2] < 80).then_some(0));
         for loads in [false, true] {
             let mut problem = problem(&mesh, vec![group(1.0), group(0.7), group(0.4)], 1.0, 0.2);
@@ -151,7 +151,7 @@ fn gpu_teams_step_plain_lattices_with_the_bits_of_one_device() {
             }
             let (ways, _) = by_all_devices(&problem);
             // Columns where they are allowed.
-            assert!(ways >= if directions == 18 { 36 } else { 32 }, "{ways}");
+            assert!(ways >= if directions <= 18 { 36 } else { 32 }, "{ways}");
         }
     }
 }
