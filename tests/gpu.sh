@@ -328,8 +328,7 @@ springs() {
 spring_parts() { # SIZES...
     mkdir -p "$work"
     local size precision addressing devices
-    printf '%s\n' 'physics = "spring"' '[image]' 'spacing = 1.0' '[solver]' 'time = 400.0' 'alpha = 0.01' '[[material]]' 'name = "a"' \
-        'mass = 1.0' 'stiffness = { axis = 1.0, face = 0.7 }' '[[gravity]]' 'vector = [1e-3, 0, -1e-3]' >"$work/box.toml"
+    # With the job that comes with the box.
     for size in ${*:-128}; do
         "$bin/pogo-gen" box "$size" -o "$work/box.npy" --quiet
         "$bin/pogo-block" "$work/box.npy" --job "$work/box.toml" -o "$work/box.blk" --quiet
