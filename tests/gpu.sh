@@ -11,6 +11,7 @@
 #   tests/gpu.sh sanitize       small runs of all kernels under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
 #   tests/gpu.sh bench [NODES]  node-steps a second beside the copy bandwidth, cuSPARSE, the Eikonal solver, and the paper's weld whole
 #   tests/gpu.sh springs [SIZES] masses and springs in all ways: boxes of a side, and the paper's heart ("32,heart,128,256")
+#   tests/gpu.sh spring-parts [SIZES]  what parts of a lattice cost on one device, 1 and 2 of them ("128")
 #   tests/gpu.sh gear           the paper's gear, 500,000 steps, on the device and on the CPU
 #   tests/gpu.sh all            test, then bench
 #   tests/gpu.sh ptx VERSION    compiles the kernels with another NVRTC into target/gpu/ptx-VERSION (no GPU needed)
@@ -150,20 +151,49 @@ spring_commands() {
             done
         done
     done
-    # A run that is stopped at a checkpoint goes on with the same bits.
-    solve "$work/tissue.blk" "$work/whole.out" --device cuda --precision f32 --time 30
+    # Parts on one device, as on several, have the bits of one that steps them in the same way. In single precision `explicit` and
+    # `auto` of one device are another kernel for models as small as the first and the heart.
+    local precision parts
+    for model in tissue large; do
+        for precision in f64 f32; do
+            for addressing in auto implicit explicit explicit-global; do
+                solve "$work/$model.blk" "$work/gpu.out" --device cuda --precision $precision --addressing $addressing
+                for parts in "0,0" "0,0,0 --exchange plain"; do
+                    # shellcheck disable=SC2086
+                    solve "$work/$model.blk" "$work/parts.out" --device cuda:$parts --precision $precision --addressing $addressing
+                    for file in traces.csv broken.csv; do
+                        cmp <(grep -v '^#' "$work/gpu.out/$file") <(grep -v '^#' "$work/parts.out/$file")
+                    done
+                    "$python" tests/python/compare_traces.py "$work/gpu.out/energy.csv" "$work/parts.out/energy.csv" 1e-12 \
+                        "$model $precision $addressing parts $parts energies"
+                done
+            done
+        done
+    done
+    # A run that is stopped at a checkpoint goes on with the same bits, in another number of parts or on a CPU.
+    restarted f32 cuda cuda 30
+    restarted f32 cuda:0,0 cuda:0,0,0 3
+    restarted f64 cuda:0,0 cpu 3
+}
+
+# Stops a run on one device at a checkpoint, and goes on with it on another.
+restarted() { # PRECISION DEVICE DEVICE TIME
+    local file solver code=0
+    solve "$work/tissue.blk" "$work/whole.out" --device cuda --precision $1 --time $4
     rm -rf "$work/parts.out"
     # Not by the function: the signal is for the command itself.
-    "$bin/pogo-solve" "$work/tissue.blk" -o "$work/parts.out" --quiet --no-fields --device cuda --precision f32 --time 30 \
+    "$bin/pogo-solve" "$work/tissue.blk" -o "$work/parts.out" --quiet --no-fields --device $2 --precision $1 --time $4 \
         --checkpoint-interval 500steps &
-    local solver=$! code=0
+    solver=$!
     until [ -e "$work/parts.out/checkpoint.pogo" ] || ! kill -0 $solver 2>/dev/null; do sleep 0.01; done
     kill -TERM $solver 2>/dev/null || true
     wait $solver || code=$?
     [ $code = 4 ] || { echo "the run was not interrupted: $code"; exit 1; }
-    solve "$work/tissue.blk" "$work/parts.out" --device cuda --precision f32 --time 30 --restart
-    for file in traces.csv broken.csv; do cmp "$work/whole.out/$file" "$work/parts.out/$file"; done
-    echo "restart f32: the same"
+    solve "$work/tissue.blk" "$work/parts.out" --device $3 --precision $1 --time $4 --restart
+    for file in traces.csv broken.csv; do
+        cmp <(grep -v '^#' "$work/whole.out/$file") <(grep -v '^#' "$work/parts.out/$file")
+    done
+    echo "restart $1 of $2 on $3: the same"
 }
 
 eikonal_commands() {
@@ -214,6 +244,7 @@ sanitized_runs() {
     for precision in f32 f64; do
         for addressing in auto implicit explicit explicit-global; do
             echo "springs-$precision-$addressing lattice.blk --device cuda --time 5e-3 --precision $precision --addressing $addressing"
+            echo "springs-$precision-$addressing-parts lattice.blk --device cuda:0,0 --time 5e-3 --precision $precision --addressing $addressing"
         done
     done
     "$bin/pogo-gen" ventricle --rings 8 --layers 3 -o "$work/chamber.vtu" --quiet
@@ -293,6 +324,29 @@ springs() {
     "$bin/bench_spring" cuda "${1:-32,heart,128}" f64
 }
 
+# Particle-steps a second of a lattice in one part and in two on one device.
+spring_parts() { # SIZES...
+    mkdir -p "$work"
+    local size precision addressing devices
+    # With the job that comes with the box.
+    for size in ${*:-128}; do
+        "$bin/pogo-gen" box "$size" -o "$work/box.npy" --quiet
+        "$bin/pogo-block" "$work/box.npy" --job "$work/box.toml" -o "$work/box.blk" --quiet
+        for precision in f32 f64; do
+            for addressing in implicit explicit; do
+                for devices in 0 "0,0" 0 "0,0"; do
+                    solve "$work/box.blk" "$work/box.out" --device cuda:$devices --precision $precision --addressing $addressing \
+                        --energy-samples 2
+                    "$python" -c 'import json, sys
+s = json.load(open(sys.argv[1] + "/summary.json"))
+print("lattice of", sys.argv[2] + "^3", *sys.argv[3:], "on", s["device"] + ":", s["steps"], "steps,", round(1e6 * s["loop_seconds"] / s["steps"], 1), "us a step")' \
+                        "$work/box.out" "$size" $precision $addressing
+                done
+            done
+        done
+    done
+}
+
 gear() {
     mkdir -p "$work"
     "$bin/pogo-gen" gear -o "$work/gear.inp" --quiet
@@ -348,9 +402,10 @@ sanitize) sanitize "${2:-}" ;;
 test) kernels; commands; voxels; spring_commands; eikonal_commands ;;
 bench) bench "${@:2}" ;;
 springs) springs "${@:2}" ;;
+spring-parts) spring_parts "${@:2}" ;;
 gear) gear ;;
 ptx) ptx "$2" ;;
 compilers) compilers "$2" ;;
 all) kernels; commands; voxels; spring_commands; eikonal_commands; bench ;;
-*) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2 ;;
+*) sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

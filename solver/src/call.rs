@@ -2,11 +2,15 @@
 
 use std::fmt::Display;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pogo_formats::system::memory::{Limit, Need};
+use pogo_formats::system::threads;
 use pogo_formats::write::report::Report;
 use pogo_formats::write::summary::{BlockFileSummary, Origin};
+use pogo_kernels::device::DeviceError;
+use pogo_kernels::dynamics::MOST_DEVICES;
+use pogo_kernels::ranks::Ranks;
 
 use crate::config::{Config, DeviceChoice, Settings};
 use crate::device::Device;
@@ -81,6 +85,35 @@ impl Call<'_> {
         self.team.sum(std::iter::once([own as f64, 0.0]))[0] as usize
     }
 
+    /// CUDA devices that compute a model together: none, or one for each rank.
+    ///
+    /// # Errors
+    /// Only some ranks have one, or more than can compute a model together.
+    pub fn n_devices_of_team(&self) -> Result<usize, SolveError> {
+        match self.n_cuda_devices() {
+            n if n > MOST_DEVICES => {
+                Err(self.refuse(format!("at most {MOST_DEVICES} CUDA devices compute a model: name fewer")))
+            }
+            n if n == 0 || n == self.team.n_ranks() => Ok(n),
+            _ => Err(SolveError::MixedDevices),
+        }
+    }
+
+    /// What `set_up` makes for the ranks of this process, each with a CUDA device of this number. A device is set up by a thread
+    /// of its own: each has to hear of the memory of all others. Every process calls it.
+    pub fn members_on_devices<M: Send>(
+        &self,
+        set_up: impl Fn(&Arc<dyn Ranks>, u32) -> Result<M, SolveError> + Sync,
+    ) -> Result<Vec<M>, SolveError> {
+        self.team.agree_so_far(self.device.wait().map_err(SolveError::from))?;
+        let pairs = self.team.local.iter().zip(self.device.choices());
+        let made = threads::at_the_same_time(pairs, |(ranks, choice)| match *choice {
+            DeviceChoice::Cuda(ordinal) => set_up(ranks, ordinal),
+            _ => Err(SolveError::MixedDevices),
+        });
+        self.team.agree(made.map_err(SolveError::from).and_then(all_or_the_cause))
+    }
+
     /// Threads of all ranks.
     pub fn n_threads(&self) -> usize {
         match self.team.is_several() {
@@ -112,4 +145,13 @@ impl Call<'_> {
         lines.extend(self.overrides.iter().map(|assignment| format!("set: {assignment}")));
         lines
     }
+}
+
+/// All that was made, or the first error: that of the device itself, not of those that wait for it.
+fn all_or_the_cause<T>(made: Vec<Result<T, SolveError>>) -> Result<Vec<T>, SolveError> {
+    let (made, errors): (Vec<_>, Vec<_>) = made.into_iter().partition(Result::is_ok);
+    let of_others = |error: &SolveError| matches!(error, SolveError::Device(DeviceError::OnRank { .. }));
+    let mut errors: Vec<SolveError> = errors.into_iter().filter_map(Result::err).collect();
+    errors.sort_by_key(of_others);
+    errors.into_iter().next().map_or_else(|| made.into_iter().collect(), Err)
 }

@@ -1,12 +1,15 @@
 //! What all physics that step in time have in common: signals, loads, the state and the contract of a stepper, and the
-//! part of a model that a stepper has, alone or in a team.
+//! part of a model that a stepper has, alone or in a team, and what devices of a team exchange.
 
 mod barrier;
+mod halo;
 mod part;
 pub mod signals;
 mod team;
 
 pub(crate) use barrier::{Barrier, wait_until};
+pub use halo::MOST_DEVICES;
+pub(crate) use halo::{HaloExchange, HaloLists, NodeLayout};
 pub use part::{Part, PartStepper, update_halo};
 pub(crate) use team::{Advance, OwnMonitors, Parts, RankPart, order_of_sum};
 

@@ -41,7 +41,7 @@ use crate::dynamics::{State, Stepper};
 pub use cpu::{CpuOptions, CpuStepper};
 pub use dashpot::{Dashpot, DashpotStep};
 use gpu::GpuMember;
-pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, KernelReport, MOST_DEVICES, gpu_modules};
+pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, KernelReport, gpu_modules};
 pub use make::{cpu_stepper, gpu_stepper};
 pub use problem::{Problem, StepperError, WetPair};
 pub use projection::{LinearRows, Projected, Projection, ProjectionError};

@@ -11,6 +11,7 @@
 //! [`Ranks`] is what carries bytes between ranks: [`Threads`] between threads of a process, and message passing (MPI)
 //! between processes. Nothing that is computed depends on which of them it is, nor on when messages arrive.
 
+mod accord;
 #[cfg(test)]
 mod late;
 mod offer;
@@ -20,9 +21,10 @@ mod threads;
 
 use std::fmt::Debug;
 
+pub(crate) use accord::Accord;
 #[cfg(test)]
 pub(crate) use late::Late;
-pub(crate) use offer::exchange_arrays;
+pub(crate) use offer::{Reached, exchange_arrays};
 pub use parcel::{Reader, Writer};
 pub use team::{Member, Serves, Team, serve};
 pub use threads::Threads;

@@ -125,6 +125,30 @@ fn sums(problem: &SpringProblem, springs: &Springs, state: &State, signals: &[f6
     total
 }
 
+/// Numbers of a row of sums: kinetic, elastic and gravity's energy, work and dissipation of a step, momentum.
+pub(crate) const N_SUMS: usize = 8;
+
+impl Energies {
+    /// From rows of sums with a unit of length, m, (n, [`N_SUMS`]), and from external work and dissipated energy so far, J.
+    /// Steps count work from the middle of one to the middle of the next; the half step up to t_n is added here.
+    pub(crate) fn of_sums(rows: &[f64], unit: f64, [external, dissipated]: [f64; 2], n_springs: u64) -> Self {
+        let mut total = [0.0; N_SUMS];
+        for row in rows.chunks_exact(N_SUMS) {
+            (0..N_SUMS).for_each(|k| total[k] += row[k]);
+        }
+        let [kinetic, elastic, gravity, work, taken] = [0, 1, 2, 3, 4].map(|k| unit * unit * total[k]);
+        Self {
+            kinetic,
+            elastic,
+            gravity,
+            external_work: external + 0.5 * work,
+            dissipated: dissipated + 0.5 * taken,
+            momentum: [5, 6, 7].map(|k| unit * total[k]),
+            n_springs,
+        }
+    }
+}
+
 impl SpringProblem<'_> {
     /// The state at n = 0 from displacements and velocities, (n, 3) each, and the signals at −Δt and at 0: Δu_0 is such that the
     /// first step is u_1 = u_0 + Δt v_0 + Δt²/2 a_0, and of fixed and driven components their signal's. What is cut, erased and

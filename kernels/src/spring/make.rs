@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use pogo_formats::domains::SubDomainsView;
 
+use super::gpu::GpuMember;
 use super::{
-    Addressing, CpuStepper, GpuError, GpuOptions, GpuReport, GpuStepper, PartMember, SpringError, SpringProblem,
-    SpringStepper, State,
+    Addressing, CpuStepper, GpuError, GpuOptions, GpuPlan, GpuReport, GpuStepper, PartMember, SpringError,
+    SpringProblem, SpringStepper, State,
 };
 use crate::dynamics::Part;
 use crate::ranks::Ranks;
@@ -88,6 +89,31 @@ impl<'a> PartMember<'a> {
             Precision::F64 => {
                 of(of_rank, CpuStepper::<f64>::of_part(own, part, ranks, state, addressing, threads, level)?)
             }
+        })
+    }
+
+    /// The part of a rank that computes on a device, by its number, from the state of the whole model, and what it runs on.
+    /// The parts consist of whole [units](GpuPlan::units) of the plan. `plain`: the host waits for all devices after each step,
+    /// instead of devices for each other. Collective.
+    ///
+    /// # Errors
+    /// As for [`GpuStepper::new`]; no connection between the devices.
+    pub fn on_device(
+        precision: Precision,
+        problem: &SpringProblem<'a>,
+        domains: &SubDomainsView,
+        ranks: &Arc<dyn Ranks>,
+        state: &State,
+        (plan, ordinal, plain): (GpuPlan, u32, bool),
+    ) -> Result<(Self, GpuReport), GpuError> {
+        fn of<'a, T: Real + 'a>(member: GpuMember<'a, T>) -> (PartMember<'a>, GpuReport) {
+            let report = member.report().clone();
+            (PartMember::of(member), report)
+        }
+        let on = (ordinal, plain);
+        Ok(match precision {
+            Precision::F32 => of(GpuMember::<f32>::new(problem, domains, ranks, state, plan, on)?),
+            Precision::F64 => of(GpuMember::<f64>::new(problem, domains, ranks, state, plan, on)?),
         })
     }
 }

@@ -37,7 +37,7 @@ use crate::device::DeviceError;
 use crate::dynamics::{Constraint, NodalForce, SignalTable, Stepper};
 pub use cpu::CpuStepper;
 pub use energies::stable_increment;
-pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, Scheme, gpu_modules};
+pub use gpu::{GpuError, GpuOptions, GpuPlan, GpuReport, GpuStepper, Scheme, gpu_modules};
 pub use make::{cpu_stepper, gpu_stepper};
 pub use reactions::Reactions;
 pub use springs::Springs;

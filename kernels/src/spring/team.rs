@@ -1,20 +1,21 @@
 //! Masses and springs by several ranks, each with some of the units.
 //!
 //! After each step a rank sends the displacements of the particles that others read. The leader puts work and dissipation
-//! together in the order of a single stepper, so the results have the same bits for any number of ranks. Every rank has the
-//! tables and arrays of the whole model: the work is divided, memory is not.
+//! together in the order of a single stepper, so the results have the same bits for any number of ranks. (Energies of more than
+//! 1,024 thread blocks on devices are sums of the devices' sums: they differ in the last digits.) Every rank has the tables and
+//! arrays of the whole model: the work is divided, memory is not.
 
 use std::sync::Arc;
 
 use pogo_formats::domains::SubDomainsView;
 
 use super::springs::Springs;
-use super::{Change, Energies, SpringError, SpringProblem, SpringStepper, State};
+use super::{Cause, Change, Energies, SpringError, SpringProblem, SpringStepper, State};
 use crate::device::DeviceError;
 use crate::dynamics::{Advance, PartStepper, Parts, RankPart, Stepper, Steps, order_of_sum};
 use crate::ranks::{Member, Ranks, Reader, Serves, Team, Writer, serve};
 
-/// A stepper of a part of a model of springs.
+/// A stepper of a part of a model of springs that leaves messages to its caller.
 pub trait SpringPart: PartStepper + Stepper<State = State> {
     /// Lets all ranks know of the springs that broke. Collective.
     fn share_changes(&mut self);
@@ -37,71 +38,135 @@ enum Order {
     Advance = 0,
     /// Send u and Δu of own particles, and own entries of work and dissipation.
     State = 1,
+    /// Send sums of energies over own particles, and own entries of work and dissipation; signals follow.
+    Sums = 2,
 }
 
-/// The part of one rank, in either precision.
-trait Rank: Member {
-    /// What the leader has to know: the columns of own monitors, and which entries of work and dissipation there are.
-    fn about(&self) -> Vec<u8>;
+/// What a rank tells the leader before the first order.
+#[derive(Debug, Default)]
+pub(super) struct About {
+    /// Columns of own monitors.
+    pub monitors: Vec<u32>,
+    /// Entries of external work, of dissipation, and of what supports and forces change of that, as numbers in the order in
+    /// which one stepper sums them; none unless work is followed.
+    pub work: [Vec<u32>; 3],
+    /// Unit of length of those entries and of sums, m: they are J over its square.
+    pub unit: f64,
+}
+
+/// The part of one rank, in either precision, as the leader's orders see it.
+pub(super) trait SpringMember: Send {
+    fn about(&self) -> About;
+    /// Makes steps and lets all ranks know of the springs that broke. Gives the recorded values of own monitors.
+    fn advance(&mut self, order: &Advance) -> Result<Vec<f64>, DeviceError>;
     /// As [`SpringPart::shared_changes`].
     fn shared_changes(&self) -> &[Change];
+    /// State of own particles.
+    fn own_state(&self) -> Result<State, DeviceError>;
+    /// The entries of [`About::work`].
+    fn work(&self) -> Result<[Vec<f64>; 3], DeviceError>;
+    /// Sums of energies as [`Energies::of_sums`] takes them, (n, [`N_SUMS`]); none where the state is to be sent instead.
+    fn own_sums(&self, signals: &[f64]) -> Result<Option<Vec<f64>>, DeviceError>;
 }
 
-impl<S: SpringPart> Rank for RankPart<S> {
-    fn about(&self) -> Vec<u8> {
-        let mut about = Writer::default();
-        about.put(&self.monitors.columns);
-        self.stepper.work_entries().iter().for_each(|entries| about.put(entries));
-        about.into_bytes()
+impl<S: SpringPart> SpringMember for RankPart<S> {
+    fn about(&self) -> About {
+        let [external, dissipated] = self.stepper.work_entries();
+        About { monitors: self.monitors.columns.clone(), work: [external, dissipated, Vec::new()], unit: 1.0 }
+    }
+
+    fn advance(&mut self, order: &Advance) -> Result<Vec<f64>, DeviceError> {
+        let recording = RankPart::advance(self, order, |_| ());
+        self.stepper.share_changes();
+        recording
     }
 
     fn shared_changes(&self) -> &[Change] {
         self.stepper.shared_changes()
     }
-}
 
-impl<S: SpringPart> Member for RankPart<S> {
-    fn execute(&mut self, order: &[u8]) -> Result<Vec<u8>, DeviceError> {
-        let (mut order, mut answer) = (Reader::new(order), Writer::default());
-        if order.one::<u8>() == Order::Advance as u8 {
-            let recording = self.advance(&Advance::take(&mut order), |_| ());
-            self.stepper.share_changes();
-            answer.put(&recording?);
-        } else {
-            let state = self.stepper.state()?;
-            answer.put(&state.displacement);
-            answer.put(&state.increment);
-            self.stepper.work().iter().for_each(|work| answer.put(work));
-        }
-        Ok(answer.into_bytes())
+    fn own_state(&self) -> Result<State, DeviceError> {
+        self.stepper.state()
+    }
+
+    fn work(&self) -> Result<[Vec<f64>; 3], DeviceError> {
+        let [external, dissipated] = self.stepper.work();
+        Ok([external, dissipated, Vec::new()])
+    }
+
+    fn own_sums(&self, _: &[f64]) -> Result<Option<Vec<f64>>, DeviceError> {
+        Ok(None)
     }
 }
 
+/// Springs that broke in all parts, given those of this one. Collective.
+pub(super) fn share_broken(ranks: &dyn Ranks, own: Vec<Change>) -> Vec<Change> {
+    let mut message = Writer::default();
+    message.put(&own.iter().map(|change| change.step).collect::<Vec<_>>());
+    message.put(&own.iter().flat_map(|change| change.particles).collect::<Vec<_>>());
+    let mut broken = Vec::new();
+    for bytes in ranks.all_gather(message.into_bytes()) {
+        let mut message = Reader::new(&bytes);
+        let (steps, ends): (Vec<u64>, Vec<u32>) = (message.take(), message.take());
+        let pairs = steps.into_iter().zip(ends.as_chunks().0);
+        broken.extend(pairs.map(|(step, &particles)| Change { step, particles, cause: Cause::Broken }));
+    }
+    broken
+}
+
 /// The part of one rank.
-pub struct PartMember<'a>(Box<dyn Rank + 'a>);
+pub struct PartMember<'a>(Box<dyn SpringMember + 'a>);
 
 impl<'a> PartMember<'a> {
-    /// The stepper of this rank's sub-domain.
+    /// The stepper of this rank's sub-domain, on cores.
     pub(super) fn new(
         problem: &SpringProblem,
         domains: &SubDomainsView,
         ranks: &Arc<dyn Ranks>,
         stepper: impl SpringPart + 'a,
     ) -> Self {
-        Self(Box::new(RankPart::new(stepper, domains, ranks, &problem.monitors, 3)))
+        Self::of(RankPart::new(stepper, domains, ranks, &problem.monitors, 3))
+    }
+
+    /// Any member.
+    pub(super) fn of(member: impl SpringMember + 'a) -> Self {
+        Self(Box::new(member))
+    }
+
+    fn about(&self) -> Vec<u8> {
+        let (about, mut message) = (self.0.about(), Writer::default());
+        message.put(&about.monitors);
+        about.work.iter().for_each(|entries| message.put(entries));
+        message.put(&[about.unit]);
+        message.into_bytes()
     }
 }
 
 impl Serves for PartMember<'_> {
     fn serve(self, ranks: &dyn Ranks) {
-        ranks.gather(self.0.about());
+        ranks.gather(self.about());
         serve(ranks, self);
     }
 }
 
 impl Member for PartMember<'_> {
     fn execute(&mut self, order: &[u8]) -> Result<Vec<u8>, DeviceError> {
-        self.0.execute(order)
+        let (mut order, mut answer) = (Reader::new(order), Writer::default());
+        let (kind, member) = (order.one::<u8>(), &mut self.0);
+        if kind == Order::Advance as u8 {
+            answer.put(&member.advance(&Advance::take(&mut order))?);
+            return Ok(answer.into_bytes());
+        }
+        if kind == Order::State as u8 {
+            let state = member.own_state()?;
+            answer.put(&state.displacement);
+            answer.put(&state.increment);
+        } else {
+            let Some(sums) = member.own_sums(&order.take::<f64>())? else { return Ok(Vec::new()) };
+            answer.put(&sums);
+        }
+        member.work()?.iter().for_each(|entries| answer.put(entries));
+        Ok(answer.into_bytes())
     }
 }
 
@@ -112,8 +177,9 @@ pub struct TeamStepper<'a> {
     problem: SpringProblem<'a>,
     springs: Springs<'a>,
     changes: Vec<Change>,
-    /// Rank and entry of external work and of dissipation, in the order in which they are summed.
-    work: [Vec<(usize, usize)>; 2],
+    /// Rank and entry of [`About::work`], in the order in which they are summed, and their unit of length, m.
+    work: [Vec<(usize, usize)>; 3],
+    unit: f64,
     /// External work and dissipated energy at the start, J.
     before: [f64; 2],
     step: u64,
@@ -131,11 +197,12 @@ impl<'a> TeamStepper<'a> {
         member: PartMember<'a>,
         state: &State,
     ) -> Result<Self, SpringError> {
-        let (mut monitors, mut entries) = (Vec::new(), [Vec::new(), Vec::new()]);
-        for about in ranks.gather(member.0.about()) {
+        let (mut monitors, mut entries, mut unit) = (Vec::new(), [Vec::new(), Vec::new(), Vec::new()], 1.0);
+        for about in ranks.gather(member.about()) {
             let mut about = Reader::new(&about);
             monitors.push(about.take());
             entries.iter_mut().for_each(|entries| entries.push(about.take()));
+            unit = about.one();
         }
         let team = Team::new(ranks.clone(), member);
         let mut springs = Springs::prepare(&problem, state)?;
@@ -146,10 +213,21 @@ impl<'a> TeamStepper<'a> {
             springs,
             changes: state.changes.clone(),
             work: entries.map(|entries| order_of_sum(entries.iter())),
+            unit,
             before: [state.external_work, state.dissipated],
             step: state.step,
             problem,
         })
+    }
+
+    /// External work and dissipated energy so far, J, from what all ranks have answered.
+    fn work(&self, answers: &mut [Reader<'_>]) -> [f64; 2] {
+        let [external, dissipated, changed] = self.work.each_ref().map(|order| {
+            let of_ranks: Vec<Vec<f64>> = answers.iter_mut().map(|answer| answer.take()).collect();
+            order.iter().map(|&(rank, entry)| of_ranks[rank][entry]).sum::<f64>()
+        });
+        let square = self.unit * self.unit;
+        [self.before[0] + square * external, self.before[1] + square * (dissipated + changed)]
     }
 }
 
@@ -176,24 +254,28 @@ impl Stepper for TeamStepper<'_> {
         let answers = self.team.order_of_kind(Order::State as u8, |_| ())?;
         let mut answers: Vec<Reader> = answers.iter().map(|answer| Reader::new(answer)).collect();
         let [displacement, increment] = self.parts.join_motion(&mut answers, 3);
-        let [external, dissipated] = self.work.each_ref().map(|order| {
-            let of_ranks: Vec<Vec<f64>> = answers.iter_mut().map(|answer| answer.take()).collect();
-            order.iter().map(|&(rank, entry)| of_ranks[rank][entry]).sum::<f64>()
-        });
-        Ok(State {
-            step: self.step,
-            displacement,
-            increment,
-            external_work: self.before[0] + external,
-            dissipated: self.before[1] + dissipated,
-            changes: self.changes.clone(),
-        })
+        let [external_work, dissipated] = self.work(&mut answers);
+        let changes = self.changes.clone();
+        Ok(State { step: self.step, displacement, increment, external_work, dissipated, changes })
     }
 }
 
 impl<'a> SpringStepper<'a> for TeamStepper<'a> {
     fn energies(&self, signals: &[f64]) -> Result<Energies, DeviceError> {
-        Ok(super::energies::energies(&self.problem, &self.springs, &self.state()?, signals))
+        let answers = self.team.order_of_kind(Order::Sums as u8, |order| order.put(signals))?;
+        if answers.iter().any(Vec::is_empty) {
+            return Ok(super::energies::energies(&self.problem, &self.springs, &self.state()?, signals));
+        }
+        let mut answers: Vec<Reader> = answers.iter().map(|answer| Reader::new(answer)).collect();
+        // Each rank has 0 where the sums are those of particles of others.
+        let mut sums = Vec::<f64>::new();
+        for answer in &mut answers {
+            let own: Vec<f64> = answer.take();
+            sums.resize(own.len(), 0.0);
+            sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+        }
+        let work = self.work(&mut answers);
+        Ok(Energies::of_sums(&sums, self.unit, work, self.springs.len()))
     }
 
     fn changes(&self) -> &[Change] {

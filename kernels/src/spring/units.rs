@@ -1,17 +1,32 @@
-//! What a stepper on the CPU moves as one, and how a model is cut into parts of whole units.
+//! What a stepper moves as one, and how a model is cut into parts of whole units.
 
 use pogo_formats::domains::SubDomains;
 use rayon::prelude::*;
 
 use super::{Addressing, SpringError, SpringProblem};
 
-/// The units of a model: what sub-domains must not divide. A grid has a unit a row, lists have one a block.
+/// The units of a model: what sub-domains must not divide. On the CPU a grid has a unit a row, and lists have one a
+/// block; a device has one a thread block of its step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Units {
     /// Unit of each particle, (n,).
     pub of_particle: Vec<u32>,
     /// How many have particles; only these are counted.
     pub n: usize,
+}
+
+impl Units {
+    /// From a number for each particle, the same for those of a unit.
+    pub(crate) fn of(mut of_particle: Vec<u32>) -> Self {
+        let mut number = vec![u32::MAX; of_particle.iter().max().map_or(0, |&most| most as usize + 1)];
+        of_particle.iter().for_each(|&of| number[of as usize] = 0);
+        let mut n = 0;
+        for number in number.iter_mut().filter(|number| **number == 0) {
+            (*number, n) = (n, n + 1);
+        }
+        of_particle.iter_mut().for_each(|of| *of = number[*of as usize]);
+        Self { of_particle, n: n as usize }
+    }
 }
 
 impl SpringProblem<'_> {
@@ -30,14 +45,7 @@ impl SpringProblem<'_> {
             let of_particle = (0..n_particles).map(|particle| (particle / block) as u32).collect();
             return Ok(Units { of_particle, n: n_particles.div_ceil(block) });
         };
-        let row = |&place: &u32| place / grid.size[0].max(1);
-        let mut number = vec![u32::MAX; grid.place.iter().map(row).max().map_or(0, |most| most as usize + 1)];
-        grid.place.iter().for_each(|place| number[row(place) as usize] = 0);
-        let mut n = 0;
-        for number in number.iter_mut().filter(|number| **number == 0) {
-            (*number, n) = (n, n + 1);
-        }
-        Ok(Units { of_particle: grid.place.iter().map(|place| number[row(place) as usize]).collect(), n: n as usize })
+        Ok(Units::of(grid.place.iter().map(|place| place / grid.size[0].max(1)).collect()))
     }
 
     /// Calls `visit` with the other end of each spring of a particle that there is or will be; at times more than once.

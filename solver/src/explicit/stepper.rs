@@ -4,20 +4,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pogo_formats::domains::SubDomains;
-use pogo_formats::system::threads;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::dynamics::State;
 use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::explicit::elements::{StableIncrement, damped_factors, global_stable_increment};
 use pogo_kernels::explicit::{
-    CpuOptions, ElementStepper, GpuError, GpuOptions, MOST_DEVICES, PartMember, Problem, StepperError, TeamStepper,
-    cpu_stepper, gpu_stepper,
+    CpuOptions, ElementStepper, GpuError, GpuOptions, PartMember, Problem, StepperError, TeamStepper, cpu_stepper,
+    gpu_stepper,
 };
 use pogo_kernels::ranks::Ranks;
 use rayon::prelude::*;
 
 use crate::call::Call;
-use crate::config::{DeviceChoice, Exchange, Precision};
+use crate::config::{Exchange, Precision};
 use crate::device::MayBeDevice;
 use crate::error::SolveError;
 use crate::observe::Observer;
@@ -77,17 +76,13 @@ impl Engine {
     ) -> Result<Option<Self>, SolveError> {
         // Every process has to be here before they tell each other anything.
         call.team.agree_so_far(Ok(()))?;
-        let on_devices = call.n_cuda_devices();
-        if on_devices > MOST_DEVICES {
-            return Err(call.refuse(format!("at most {MOST_DEVICES} CUDA devices compute a model: name fewer")));
-        }
+        let on_devices = call.n_devices_of_team()?;
         let cells = if on_devices > 0 { single_blocks(problem) } else { problem.cells() };
         let cut = Cut::new(problem, cells, call.team.n_ranks()).map_err(|reason| call.refuse(reason))?;
         observer.note(&cut.split.line("node", problem.mesh.n_nodes()));
         match on_devices {
             0 => Self::of_cores(problem, &cut, state, call),
-            n if n == call.team.n_ranks() => Self::of_devices(problem, &cut, state, signals, call, observer),
-            _ => Err(SolveError::MixedDevices),
+            _ => Self::of_devices(problem, &cut, state, signals, call, observer),
         }
     }
 
@@ -126,10 +121,7 @@ impl Engine {
                 "note: several devices step solids in a grid as a mesh without one, which is slower: one device may be faster",
             );
         }
-        call.team.agree_so_far(call.device.wait().map_err(SolveError::from))?;
-        // A device is set up by a thread of its own: each has to hear of the memory of all others.
-        let set_up = |(ranks, choice): (&Arc<dyn Ranks>, &DeviceChoice)| {
-            let DeviceChoice::Cuda(ordinal) = *choice else { return Err(SolveError::MixedDevices) };
+        let set_up = |ranks: &Arc<dyn Ranks>, ordinal: u32| {
             let options = (GpuOptions { ordinal }, call.settings.exchange == Exchange::Plain);
             let model = (problem, domains, cut.domain.as_slice());
             let made = PartMember::on_device(call.settings.precision, model, ranks, state, signals, options);
@@ -138,9 +130,7 @@ impl Engine {
                 GpuError::Device(error) => SolveError::Device(error),
             })
         };
-        let pairs = call.team.local.iter().zip(call.device.choices());
-        let members = threads::at_the_same_time(pairs, set_up).map_err(SolveError::from).and_then(all_or_the_cause);
-        let members = call.team.agree(members)?;
+        let members = call.members_on_devices(set_up)?;
         let (members, reports): (Vec<_>, Vec<_>) = members.into_iter().unzip();
         let figures = reports.iter().map(|report| [report.memory.bytes() as f64, report.bytes_per_node_step]);
         let [bytes, bytes_per_node_step] = call.team.sum(figures);
@@ -190,15 +180,6 @@ impl Engine {
         };
         call.device.choose(observer, cpu, gpu)
     }
-}
-
-/// All that was made, or the first error: that of the device itself, not of those that wait for it.
-fn all_or_the_cause<T>(made: Vec<Result<T, SolveError>>) -> Result<Vec<T>, SolveError> {
-    let (made, errors): (Vec<_>, Vec<_>) = made.into_iter().partition(Result::is_ok);
-    let of_others = |error: &SolveError| matches!(error, SolveError::Device(DeviceError::OnRank { .. }));
-    let mut errors: Vec<SolveError> = errors.into_iter().filter_map(Result::err).collect();
-    errors.sort_by_key(of_others);
-    errors.into_iter().next().map_or_else(|| made.into_iter().collect(), Err)
 }
 
 /// Cells of a device, which steps each block by itself.

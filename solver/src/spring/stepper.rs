@@ -11,14 +11,14 @@ use pogo_formats::words::counted;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::ranks::Ranks;
 use pogo_kernels::spring::{
-    Addressing, GpuError, GpuOptions, GpuReport, PartMember, SpringError, SpringProblem, SpringStepper, State,
-    TeamStepper, cpu_stepper, gpu_stepper,
+    Addressing, GpuError, GpuOptions, GpuPlan, GpuReport, PartMember, SpringError, SpringProblem, SpringStepper, State,
+    TeamStepper, Units, cpu_stepper, gpu_stepper,
 };
 use rayon::prelude::*;
 
 use super::report;
 use crate::call::Call;
-use crate::config::{AddressingChoice, DeviceChoice};
+use crate::config::{AddressingChoice, Exchange};
 use crate::device::MayBeDevice;
 use crate::error::SolveError;
 use crate::observe::Observer;
@@ -58,16 +58,17 @@ impl<'a> Engine<'a> {
         'a: 'env,
     {
         if call.team.is_several() {
+            // Every process has to be here before they tell each other anything.
+            call.team.agree_so_far(Ok(()))?;
+            if call.n_devices_of_team()? > 0 {
+                return Self::by_devices(problem, state, call, observer, scope);
+            }
             let automatic = |observer: &mut dyn Observer| on_cpu(problem.mesh.grid.is_some(), setup, observer);
             let addressing = named(call.settings.addressing).unwrap_or_else(|| automatic(observer));
             return Self::by_ranks(problem, state, addressing, call, observer, scope);
         }
         let made = Self::of_one(problem, state, setup, call, observer);
-        made.map(Some).map_err(|error| match error {
-            GpuError::Problem(error) => call.refuse(report::explain(&error, &problem.mesh)),
-            GpuError::Device(error) => SolveError::Device(error),
-            error @ GpuError::Scheme { .. } => call.refuse(error),
-        })
+        made.map(Some).map_err(|error| refuse(error, problem, call))
     }
 
     /// The leader's engine of a model that is cut into a sub-domain for each rank.
@@ -82,12 +83,17 @@ impl<'a> Engine<'a> {
     where
         'a: 'env,
     {
-        if call.device.choices().iter().any(|choice| matches!(choice, DeviceChoice::Cuda(_))) {
-            return Err(call.team.refuse("masses and springs on CUDA devices"));
+        let units = problem.units(addressing).map_err(|error| call.refuse(report::explain(&error, &problem.mesh)))?;
+        let n_ranks = call.team.n_ranks();
+        if addressing == Addressing::Implicit && n_ranks > units.n {
+            return Err(call.refuse(format!(
+                "the grid has {}, too few for {n_ranks} ranks: use at most {}, or --addressing explicit",
+                counted(units.n, "row"),
+                units.n
+            )));
         }
-        let (domains, split) = split(problem, addressing, call)?;
+        let domains = split(problem, &units, call, observer)?;
         let domains = domains.view();
-        observer.note(&split.line("particle", problem.n_particles()));
         let n_threads = call.team.threads_of_rank(call.settings.threads);
         let refuse = |error: SpringError| call.refuse(report::explain(&error, &problem.mesh));
         let member = |ranks: &Arc<dyn Ranks>| {
@@ -107,6 +113,46 @@ impl<'a> Engine<'a> {
             addressing,
             bytes_per_particle_step: bytes[0],
         }))
+    }
+
+    /// The leader's engine of a model that is cut into a sub-domain for each of several CUDA devices of this host.
+    fn by_devices<'scope, 'env>(
+        problem: &SpringProblem<'a>,
+        state: &State,
+        call: &Call<'_>,
+        observer: &mut dyn Observer,
+        scope: &'scope Scope<'scope, 'env>,
+    ) -> Result<Option<Self>, SolveError>
+    where
+        'a: 'env,
+    {
+        let (precision, plain) = (call.settings.precision, call.settings.exchange == Exchange::Plain);
+        let addressing = named(call.settings.addressing).unwrap_or(Addressing::Automatic);
+        let plan = call.device.wait().map_err(GpuError::from).and_then(|()| {
+            let first = call.device.ordinals().and_then(|ordinals| ordinals.first().copied()).unwrap_or_default();
+            let options = GpuOptions { ordinal: first, ..GpuOptions::default() };
+            GpuPlan::new(precision, problem, addressing, options)
+        });
+        let plan = call.team.agree_so_far(plan.map_err(|error| refuse(error, problem, call)))?;
+        // Devices of one host may differ, and so may what suits them; all do what suits the leader's.
+        let plan = GpuPlan::from_bytes(&call.team.message_of_the_leader(plan.to_bytes()));
+        let domains = split(problem, &plan.units(problem), call, observer)?;
+        let domains = domains.view();
+        let set_up = |ranks: &Arc<dyn Ranks>, ordinal: u32| {
+            let made = PartMember::on_device(precision, problem, &domains, ranks, state, (plan, ordinal, plain));
+            made.map_err(|error| refuse(error, problem, call))
+        };
+        let (members, reports): (Vec<_>, Vec<_>) = call.members_on_devices(set_up)?.into_iter().unzip();
+        let bytes = reports.iter().map(|report| [report.memory.bytes() as f64, 0.0]);
+        let [bytes, _] = call.team.sum(bytes);
+        let GpuReport { device, addressing, bytes_per_particle_step, .. } = reports[0].clone();
+        let device = format!("{} x {device}", call.team.n_ranks());
+        observer.note(&format!("{device}: {:.2} GB in use on all", bytes / 1e9));
+        let start = |serve: Box<dyn FnOnce() + Send + 'scope>| threads::spawn_scoped(scope, "part", serve).map(drop);
+        let Some((ranks, member)) = call.team.lead_or_serve_in(members, start)? else { return Ok(None) };
+        let stepper = TeamStepper::new(problem.clone(), &domains, ranks, member, state)
+            .map_err(|error| call.refuse(report::explain(&error, &problem.mesh)))?;
+        Ok(Some(Self { stepper: Box::new(stepper), device, n_threads: 1, addressing, bytes_per_particle_step }))
     }
 
     fn of_one(
@@ -137,26 +183,29 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Cuts a model into sub-domains of whole rows of its grid, or of whole blocks, of about equal work.
+/// What a device or a model that it cannot step is to the user.
+fn refuse(error: GpuError, problem: &SpringProblem<'_>, call: &Call<'_>) -> SolveError {
+    match error {
+        GpuError::Problem(error) => call.refuse(report::explain(&error, &problem.mesh)),
+        GpuError::Device(error) => SolveError::Device(error),
+        error @ GpuError::Scheme { .. } => call.refuse(error),
+    }
+}
+
+/// Cuts a model into a sub-domain of whole units for each rank, of about equal work.
 fn split(
     problem: &SpringProblem<'_>,
-    addressing: Addressing,
+    units: &Units,
     call: &Call<'_>,
-) -> Result<(SubDomains, Split), SolveError> {
+    observer: &mut dyn Observer,
+) -> Result<SubDomains, SolveError> {
     let (began, n_ranks) = (Instant::now(), call.team.n_ranks());
-    let units = problem.units(addressing).map_err(|error| call.refuse(report::explain(&error, &problem.mesh)))?;
-    if addressing == Addressing::Implicit && n_ranks > units.n {
-        return Err(call.refuse(format!(
-            "the grid has {}, too few for {n_ranks} ranks: use at most {}, or --addressing explicit",
-            counted(units.n, "row"),
-            units.n
-        )));
-    }
-    let cells = Cells::new(problem.cost(&units), problem.joined(&units).into_iter());
+    let cells = Cells::new(problem.cost(units), problem.joined(units).into_iter());
     let domain = cells.cut(n_ranks).map_err(|reason| call.refuse(reason))?;
-    let domains = problem.domains(&units, &domain, n_ranks, "metis");
+    let domains = problem.domains(units, &domain, n_ranks, "metis");
     let split = Split::new(&domains.view(), &domain, &cells.cost, began.elapsed().as_secs_f64());
-    Ok((domains, split))
+    observer.note(&split.line("particle", problem.n_particles()));
+    Ok(domains)
 }
 
 /// The addressing that the user named.

@@ -165,10 +165,15 @@ impl Team {
 
     /// What rank 0 says. Every process calls it.
     pub fn as_the_leader_says(&self, word: bool) -> bool {
+        self.message_of_the_leader(vec![u8::from(word)]) == [1]
+    }
+
+    /// The bytes of rank 0. Every process calls it.
+    pub fn message_of_the_leader(&self, bytes: Vec<u8>) -> Vec<u8> {
         if self.local.len() > 1 || !self.is_several() {
-            return word;
+            return bytes;
         }
-        self.local[0].broadcast(vec![u8::from(word)]) == [1]
+        self.local[0].broadcast(bytes)
     }
 
     /// The error of a model that this team cannot share.

@@ -7,7 +7,34 @@ use std::sync::OnceLock;
 
 use pogo_formats::mesh::*;
 
+use pogo_tests::{command, succeed};
+
 use crate::common::*;
+
+const SPRINGS: &str = r#"
+physics = "spring"
+[image]
+spacing = 1.0
+[solver]
+time = 200.0
+[[material]]
+name = "a"
+mass = 1.0
+stiffness = { axis = 1.0, face = 0.7 }
+damping = 0.01
+max_strain = 0.5
+[[boundary]]
+side = "zmin"
+[[cut]]
+name = "BLADE"
+times = [50.0, 60.0]
+from = [[-1, 5.5, -1], [-1, 5.5, 12]]
+to = [[12, 5.5, -1], [12, 5.5, 12]]
+[[monitor]]
+name = "TOP"
+side = "zmax"
+count = 30
+"#;
 
 /// Folder with the stand-in for the driver; none, and a word about it, where there is no C compiler.
 fn driver() -> Option<&'static PathBuf> {
@@ -36,6 +63,8 @@ fn driver() -> Option<&'static PathBuf> {
 struct Model {
     folder: tempfile::TempDir,
     driver: &'static PathBuf,
+    /// Options of each run.
+    options: &'static [&'static str],
 }
 
 impl Model {
@@ -48,13 +77,25 @@ impl Model {
         setup.loads = vec![point_force(20, [1.0, 0.0, 0.0], 10.0, Some(0))];
         setup.histories = vec![history("END", vec![20], &displacements(2))];
         write_block(folder.path(), &mesh, &setup, 32);
-        Some(Self { folder, driver })
+        Some(Self { folder, driver, options: &["--increment", "2e-8"] })
+    }
+
+    /// A lattice with dampers, springs that may break, and a cut.
+    fn of_springs() -> Option<Self> {
+        let driver = driver()?;
+        let folder = tempfile::tempdir().unwrap();
+        let [image, job, block] = ["box.npy", "job.toml", "model.blk"].map(|name| folder.path().join(name));
+        std::fs::write(&job, SPRINGS).unwrap();
+        succeed(command("pogo-gen").args(["box", "12", "-q", "-o"]).arg(&image));
+        succeed(command("pogo-block").arg(&image).arg("--job").arg(&job).args(["-q", "-o"]).arg(&block));
+        Some(Self { folder, driver, options: &["--increment", "0.02"] })
     }
 
     fn call(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
         let mut command = pogo_solve();
         command
-            .args(["model.blk", "--quiet", "--threads", "1", "--increment", "2e-8", "-o", "out"])
+            .args(["model.blk", "--quiet", "--threads", "1", "-o", "out"])
+            .args(self.options)
             .args(arguments)
             .envs(environment.iter().copied())
             .env("LD_LIBRARY_PATH", self.driver)
@@ -98,7 +139,12 @@ fn a_device_lost_in_the_middle_leaves_the_last_checkpoint() {
 
 #[test]
 fn a_device_lost_among_several_ends_the_run_with_one_message() {
-    let Some(model) = Model::new() else { return };
+    for model in [Model::new(), Model::of_springs()].into_iter().flatten() {
+        losing_one_of_two_devices_ends_with_one_message(&model);
+    }
+}
+
+fn losing_one_of_two_devices_ends_with_one_message(model: &Model) {
     let arguments = ["--device", "cuda:0,0", "--checkpoint-interval", "1000steps"];
     let output = model.call(&arguments, &[]);
     assert!(output.status.success(), "{output:?}");

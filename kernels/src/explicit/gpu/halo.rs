@@ -1,53 +1,20 @@
-//! Devices that compute one model of other elements than triangles alone: after each step a kernel writes displacements
-//! that other devices read into their memory, and waits for theirs.
+//! Devices that compute one model of other elements than triangles alone: what each computes, and the nodes that it sends
+//! after each step ([`HaloLists`]).
 //!
 //! Every device has room for the state of the whole model and steps the blocks of its sub-domain. In space it also computes
 //! the elements of blocks of other devices that pass forces on to its own.
 
-use std::sync::Arc;
-
 use pogo_formats::explicit::block::DeviceView;
 
 use super::grids::Role;
-use crate::device::layout::{In, Out, layouts};
-use crate::device::{Arena, DeviceError, Gpu, Opened, Plain as _, Pointer, Slice};
+use crate::dynamics::HaloLists;
 use crate::explicit::Problem;
-use crate::ranks::{Ranks, exchange_arrays};
-use crate::simd::Real;
-
-layouts! {
-    header "explicit/gpu/halo.cuh", numbers template;
-
-    constants {}
-
-    opaque {}
-
-    /// What a device sends after a step, and where.
-    struct Halo<T> {
-        /// Displacements on each device, the two arrays of the state, (n_nodes, dimension).
-        u: [[Out<T>; 2]; 8],
-        /// On each device: the number of steps that each of the others has sent, (n_devices,).
-        arrived: [Out<u32>; 8],
-        /// First entry of each device in `nodes`, (n_devices + 1,).
-        first: In<u32>,
-        /// Nodes that other devices read, device by device.
-        nodes: In<u32>,
-        /// Thread blocks that have sent their part of this step, and the number of steps sent.
-        progress: Out<u32>,
-        me: u32,
-        n_devices: u32,
-        dimension: u32,
-        /// 1 if the kernel waits for the other devices, and not the host.
-        waits: u32,
-    }
-}
 
 /// What one device computes, and what it sends.
 #[derive(Debug)]
-pub(super) struct HaloLists {
+pub(super) struct ElementLists {
     pub roles: Vec<Role>,
-    first: Vec<u32>,
-    nodes: Vec<u32>,
+    pub sent: HaloLists,
 }
 
 /// The nodes of those elements of a block that have a node of another device.
@@ -68,7 +35,7 @@ fn shared_elements(problem: &Problem, b: usize, is_of_other: impl Fn(u32) -> boo
     nodes.into_iter()
 }
 
-impl HaloLists {
+impl ElementLists {
     /// Of device `me`, given the device of each block.
     pub fn new(problem: &Problem, view: &DeviceView, domain: &[u32], n_devices: usize, me: u32) -> Self {
         let (blocks, in_space) = (&problem.blocks, problem.mesh.dimension == 3);
@@ -98,48 +65,6 @@ impl HaloLists {
                 }
             }
         }
-        let mut lists = Self { roles, first: vec![0], nodes: Vec::new() };
-        for mut nodes in sent {
-            nodes.sort_unstable();
-            nodes.dedup();
-            lists.nodes.append(&mut nodes);
-            lists.first.push(lists.nodes.len() as u32);
-        }
-        lists
-    }
-
-    /// Number of nodes that are sent.
-    pub fn n_sent(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// Places the lists on this device and learns the addresses of the others. Collective.
-    ///
-    /// # Errors
-    /// A device cannot reach the memory of another.
-    pub fn place<T: Real>(
-        &self,
-        gpu: &Gpu,
-        ranks: &Arc<dyn Ranks>,
-        (arena, opened): (&mut Arena, &mut Opened),
-        u: [Slice<T>; 2],
-        dimension: usize,
-    ) -> Result<Halo<T>, DeviceError> {
-        let arrived = arena.zeros::<u32>("steps that others have sent", ranks.n_ranks());
-        let arrays = arrived.map(|arrived| [u[0].pointer(), u[1].pointer(), arrived.pointer()]);
-        let arrays = arrays.as_ref().map(|arrays| arrays.as_slice()).map_err(DeviceError::clone);
-        let all = exchange_arrays(ranks, gpu, arrays, opened)?;
-        let mut halo = Halo::zeroed();
-        halo.first = arena.copy("first nodes to send", &self.first)?.at();
-        halo.nodes = arena.copy("nodes to send", &self.nodes)?.at();
-        halo.progress = arena.zeros::<u32>("progress of sending", 2)?.at();
-        (halo.me, halo.n_devices, halo.dimension) = (ranks.rank() as u32, ranks.n_ranks() as u32, dimension as u32);
-        for (device, of) in all.iter().enumerate() {
-            halo.waits |= u32::from(of.is_other);
-            let addresses = &of.addresses;
-            halo.u[device] = [Pointer::from_address(addresses[0]), Pointer::from_address(addresses[1])];
-            halo.arrived[device] = Pointer::from_address(addresses[2]);
-        }
-        Ok(halo)
+        Self { roles, sent: HaloLists::new(sent) }
     }
 }

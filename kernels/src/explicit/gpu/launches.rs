@@ -2,13 +2,13 @@
 
 use super::KernelReport;
 use super::grids::room;
-use super::halo::Halo;
 use super::laws::law_name;
 use super::layout::{Material, Params, THREADS};
 use super::peers::Peers;
 use super::tables::Tables;
 use crate::device::layout::In;
-use crate::device::{Arena, DeviceError, Event, Gpu, Kernel, Module, Slice, Stream, arguments};
+use crate::device::{Arena, DeviceError, Event, Gpu, Kernel, Module, Slice, Stream};
+use crate::dynamics::HaloExchange;
 use crate::simd::Real;
 
 /// Names of the modules of fans by the law of the materials.
@@ -57,12 +57,9 @@ pub(super) struct Launches<T> {
     pub double: Option<Launch<T>>,
     second: Option<SecondStream>,
     /// Sends what other devices read after a step, where there are others.
-    exchange: Option<(Kernel, u32, Halo<T>)>,
+    exchange: Option<HaloExchange<T>>,
     _modules: Vec<Module>,
 }
-
-/// Most thread blocks that send.
-const MOST_SENDING: u32 = 512;
 
 /// Finds kernels and notes them for the report.
 struct Finder<'a> {
@@ -212,13 +209,8 @@ impl<T: Real> Launches<T> {
     }
 
     /// Has each step end with the exchange of displacements between devices.
-    pub fn exchange_after_steps(&mut self, gpu: &Gpu, halo: Halo<T>, n_sent: usize) -> Result<(), DeviceError> {
-        let module = gpu.module("exchange")?;
-        let kernel = Kernel::new(gpu, &module, &format!("exchange_{}", T::NAME), 0)?;
-        let n_blocks = (n_sent as u32).div_ceil(kernel.threads).clamp(1, MOST_SENDING);
-        self.exchange = Some((kernel, n_blocks, halo));
-        self._modules.push(module);
-        Ok(())
+    pub fn exchange_after_steps(&mut self, exchange: HaloExchange<T>) {
+        self.exchange = Some(exchange);
     }
 
     /// Starts one launch, `k` rows after the current one, over the blocks `repeats` times. With `odd` it reads the second
@@ -261,11 +253,9 @@ impl<T: Real> Launches<T> {
             }
         }
         second.map_or(Ok(()), |second| second.ends.order(&second.stream, stream))?;
-        let Some((kernel, n_blocks, halo)) = self.exchange.filter(|_| params.force_out.address() == 0) else {
-            return Ok(());
-        };
-        let place = u32::from(!odd);
-        // SAFETY: the arguments that the kernel takes; the lists name nodes of arrays that all devices have.
-        unsafe { kernel.launch(stream, n_blocks, &mut arguments![halo, place]) }
+        match self.exchange.as_ref().filter(|_| params.force_out.address() == 0) {
+            Some(exchange) => exchange.start(stream, u32::from(!odd)),
+            None => Ok(()),
+        }
     }
 }

@@ -1,41 +1,38 @@
 //! The part of a model that one of several devices has.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use pogo_formats::domains::SubDomainsView;
 use pogo_formats::explicit::block::DeviceView;
 
-use super::halo::HaloLists;
+use super::halo::ElementLists;
 use super::peers::{Peers, Sent};
 use super::tables::Tables;
 use super::{GpuError, GpuOptions, GpuReport, GpuStepper};
 use crate::device::{DeviceError, Plain as _};
 use crate::dynamics::signals::Signals;
-use crate::dynamics::{Advance, OwnMonitors, Part, SignalTable, State, Stepper};
+use crate::dynamics::{Advance, NodeLayout, OwnMonitors, Part, SignalTable, State, Stepper};
 use crate::explicit::team::{Answer, ElementMember};
 use crate::explicit::{ElementStepper, Problem};
-use crate::ranks::{Ranks, Writer, exchange_arrays};
+use crate::ranks::{Accord, Ranks, Writer, exchange_arrays};
 use crate::simd::Real;
 
 /// How the model is shared.
 #[derive(Debug)]
 pub(super) struct Shared {
-    ranks: Arc<dyn Ranks>,
+    pub accord: Accord,
     part: Part,
     /// Device of each block.
     domain: Vec<u32>,
     /// The host waits for all devices after each pass.
     plain: bool,
-    /// A device has failed, and all ranks know.
-    failed: Cell<bool>,
 }
 
 /// What one device computes and sends.
 pub(super) enum Lists {
     /// Triangles alone.
     Fans(Sent),
-    Others(HaloLists),
+    Others(ElementLists),
 }
 
 impl Lists {
@@ -51,11 +48,11 @@ impl Lists {
 impl Shared {
     /// What this device computes and sends; the other blocks leave its tables.
     pub fn lists<T: Real>(&self, problem: &Problem, view: &DeviceView, tables: &mut Tables<T>) -> Lists {
-        let (me, n) = (self.ranks.rank() as u32, self.ranks.n_ranks());
+        let (me, n) = (self.accord.ranks.rank() as u32, self.accord.ranks.n_ranks());
         if tables.by_colours.is_empty() && problem.mesh.dimension == 2 {
             return Lists::Fans(Sent::new(&problem.blocks, view, tables.two_steps, &self.domain, me));
         }
-        let lists = HaloLists::new(problem, view, &self.domain, n, me);
+        let lists = ElementLists::new(problem, view, &self.domain, n, me);
         tables.keep_part(&lists.roles);
         Lists::Others(lists)
     }
@@ -63,19 +60,6 @@ impl Shared {
     /// Number of own nodes.
     pub fn n_own(&self) -> usize {
         self.part.n_own()
-    }
-
-    /// What this rank has come to; an error on all ranks if it is one on any. Collective until the first error: a rank whose
-    /// device fails must come here once, or the others would wait for ever.
-    pub fn agree<V, E: From<DeviceError>>(&self, outcome: Result<V, E>) -> Result<V, E> {
-        if self.failed.get() {
-            return outcome;
-        }
-        let all = self.ranks.all_gather(vec![u8::from(outcome.is_ok())]);
-        let Some(rank) = all.iter().position(|well| *well == [0]) else { return outcome };
-        self.failed.set(true);
-        // The rank itself says why.
-        outcome.and_then(|_| Err(DeviceError::OnRank { rank, reason: "its device has failed".into() }.into()))
     }
 
     /// The lumped mass, 0 on nodes of other devices, for sums.
@@ -93,33 +77,30 @@ impl Shared {
         stepper: &mut GpuStepper<T>,
         dimension: usize,
     ) -> Result<bool, DeviceError> {
-        let (gpu, ranks) = (&stepper.gpu, &self.ranks);
+        let gpu = &stepper.gpu;
         let memory = (&mut stepper.arena, &mut stepper.opened);
-        let (u, du, done) = (stepper.u, stepper.du, stepper.done);
-        let (mut peers, mut halo) = (Peers::zeroed(), None);
-        let placed = match (gpu.enter(), lists) {
-            // The other ranks wait for what this one offers.
-            (Err(error), _) => exchange_arrays(ranks, gpu, Err(error), memory.1).map(|_| 0),
-            (Ok(()), Lists::Fans(sent)) => sent.place(gpu, ranks, memory, (u, du, done)).map(|placed| {
-                peers = placed;
-                peers.waits
-            }),
-            (Ok(()), Lists::Others(lists)) => lists.place(gpu, ranks, memory, u, dimension).map(|placed| {
-                halo = Some((placed, lists.n_sent()));
-                placed.waits
-            }),
+        let sent = match lists {
+            Lists::Others(lists) => {
+                let layout = NodeLayout { n_numbers: dimension, pitch: dimension, stride: 1 };
+                let how = (&self.accord, self.plain);
+                let exchange = lists.sent.place(gpu, how, memory, &[stepper.u], layout)?;
+                let waits = exchange.waits();
+                stepper.launches.exchange_after_steps(exchange);
+                return Ok(!waits);
+            }
+            Lists::Fans(sent) => sent,
         };
-        let waits = self.agree(placed)?;
+        let (u, du, done) = (stepper.u, stepper.du, stepper.done);
+        let placed = match gpu.enter() {
+            // The other ranks wait for what this one offers.
+            Err(error) => exchange_arrays(&self.accord.ranks, gpu, Err(error), memory.1).map(|_| Peers::zeroed()),
+            Ok(()) => sent.place(gpu, &self.accord.ranks, memory, (u, du, done)),
+        };
+        stepper.peers = self.accord.agree(placed)?;
         // Thread blocks of one device that wait for others of it may keep them from starting.
-        let all = self.ranks.all_gather(vec![waits as u8]);
-        let one_pass = self.plain || all.contains(&vec![0]);
+        let one_pass = !self.accord.all(stepper.peers.waits == 1) || self.plain;
         if one_pass {
-            peers.waits = 0;
-        }
-        stepper.peers = peers;
-        if let Some((mut halo, n_sent)) = halo {
-            halo.waits = u32::from(!one_pass);
-            stepper.launches.exchange_after_steps(gpu, halo, n_sent)?;
+            stepper.peers.waits = 0;
         }
         Ok(one_pass)
     }
@@ -149,13 +130,7 @@ impl<T: Real> GpuMember<T> {
         plain: bool,
     ) -> Result<Self, GpuError> {
         let part = Part::of(domains, ranks.rank());
-        let shared = Shared {
-            ranks: ranks.clone(),
-            part: part.clone(),
-            domain: domain.to_vec(),
-            plain,
-            failed: Cell::new(false),
-        };
+        let shared = Shared { accord: Accord::new(ranks), part: part.clone(), domain: domain.to_vec(), plain };
         let stepper = GpuStepper::of_part(problem, state, signals, options, shared)?;
         let monitors = OwnMonitors::new(&problem.monitors, problem.mesh.dimension, &part);
         Ok(Self { stepper, part, monitors, dimension: problem.mesh.dimension })

@@ -49,8 +49,6 @@ use tables::Tables;
 
 /// Steps of one graph: twice an even number, so that a graph ends on the pair of arrays that it began with.
 const GRAPH_STEPS: usize = WINDOW as usize;
-/// Most devices that compute a model: the kernels have room for the addresses of so many.
-pub const MOST_DEVICES: usize = peers::MOST_DEVICES as usize;
 /// Memory kept free for recordings, bytes.
 const RESERVE: u64 = 256 << 20;
 /// What to use where a device is too small.
@@ -197,7 +195,7 @@ impl<T: Real> GpuStepper<T> {
         shared: Shared,
     ) -> Result<Self, GpuError> {
         let made = Self::of_blocks(problem, state, signals, options, Some(&shared));
-        let (mut stepper, sent) = shared.agree(made)?;
+        let (mut stepper, sent) = shared.accord.agree(made)?;
         if let Some(lists) = sent {
             if lists.own_fans().is_some() {
                 let part = shared.n_own() as f64 / problem.mesh.n_nodes() as f64;
@@ -316,7 +314,7 @@ impl<T: Real> GpuStepper<T> {
             let repeats = if launch.repeats && one_pass.is_none() { (n_steps - k) / launch.steps } else { 1 };
             let started = launches.start(launch, on, (&self.params, peers), (k, odd, repeats), self.done);
             match one_pass {
-                Some(shared) => shared.agree(started.and_then(|()| self.stream.synchronize()))?,
+                Some(shared) => shared.accord.agree(started.and_then(|()| self.stream.synchronize()))?,
                 None => started?,
             }
             peers.base += repeats as u32;
@@ -427,7 +425,7 @@ impl<T: Real> Stepper for GpuStepper<T> {
         let outcome = self.make_steps(steps.n, steps.record, recording);
         match &self.shared {
             // The others wait at their next pass, or here, for a device that failed between passes.
-            Some(shared) if self.one_pass => shared.agree(outcome),
+            Some(shared) if self.one_pass => shared.accord.agree(outcome),
             _ => outcome,
         }
     }

@@ -17,7 +17,7 @@ layouts! {
 
     constants {
         /// Most devices of a model.
-        MOST_DEVICES: u32 = 8;
+        MOST_DEVICES: u32 = crate::dynamics::MOST_DEVICES as u32;
         /// Bits of an entry that hold the local number of a node. The device stands above them.
         NODE_BITS: u32 = 16;
     }
@@ -114,8 +114,8 @@ impl Sent {
         let entries = arena.copy("nodes that others read", &self.entries)?;
         let waiting = arena.copy("devices that wait", &self.waiting)?;
         (peers.first, peers.entries, peers.waiting) = (first.at(), entries.at(), waiting.at());
+        peers.waits = u32::from(all.iter().enumerate().all(|(device, of)| device == ranks.rank() || of.is_other));
         for (device, of) in all.iter().enumerate() {
-            peers.waits |= u32::from(of.is_other);
             let at = |k: usize| crate::device::Pointer::from_address(of.addresses[k]);
             (peers.u[device], peers.du[device]) = ([at(0), at(1)], [at(2), at(3)]);
             peers.done[device] = crate::device::Pointer::from_address(of.addresses[4]);

@@ -57,7 +57,7 @@ impl<T: Real> Grid<T> {
         if !are_distinct(grid.place, grid.mask.len()) {
             return Err(SpringError::Mesh { what: "two particles have one place of the grid" });
         }
-        let row = (size[0] + 1).next_multiple_of(lanes);
+        let row = row_length(size[0], lanes);
         let plane = row * size[1];
         let pad = (plane + (1 + beyond) * row + 1).next_multiple_of(lanes);
         let len = 2 * pad + plane * size[2];
@@ -141,6 +141,11 @@ impl<T: Real> Grid<T> {
         });
         DIRECTIONS.iter().position(|step| (0..3).all(|c| b[c] - a[c] == step[c]))
     }
+}
+
+/// Numbers of a row of so many places.
+pub(crate) fn row_length(n_x: usize, lanes: usize) -> usize {
+    (n_x + 1).next_multiple_of(lanes)
 }
 
 /// Whether no place of `n` is there twice.

@@ -11,10 +11,9 @@ use std::ops::Range;
 
 use super::{CpuStepper, Layout, Special};
 use crate::dynamics::{Part, PartStepper};
-use crate::ranks::{Reader, Writer};
 use crate::simd::Real;
-use crate::spring::team::SpringPart;
-use crate::spring::{Cause, Change};
+use crate::spring::Change;
+use crate::spring::team::{SpringPart, share_broken};
 
 /// A thread's units, and what acts on them: ranges of the lists, ascending.
 #[derive(Debug, Clone, Default)]
@@ -96,17 +95,7 @@ impl<T: Real> CpuStepper<'_, T> {
     /// Lets all ranks know of the springs that broke.
     pub(super) fn share_broken(&mut self) {
         let Some(ranks) = self.ranks.as_deref().filter(|_| self.problem.may_break()) else { return };
-        let unshared = std::mem::take(&mut self.unshared);
-        let mut message = Writer::default();
-        message.put(&unshared.iter().map(|change| change.step).collect::<Vec<_>>());
-        message.put(&unshared.iter().flat_map(|change| change.particles).collect::<Vec<_>>());
-        let mut broken = Vec::new();
-        for bytes in ranks.all_gather(message.into_bytes()) {
-            let mut message = Reader::new(&bytes);
-            let (steps, ends): (Vec<u64>, Vec<u32>) = (message.take(), message.take());
-            let pairs = steps.into_iter().zip(ends.as_chunks().0);
-            broken.extend(pairs.map(|(step, &particles)| Change { step, particles, cause: Cause::Broken }));
-        }
+        let broken = share_broken(ranks, std::mem::take(&mut self.unshared));
         self.changes.extend(self.springs.break_all(broken));
     }
 }

@@ -344,7 +344,7 @@ static __device__ __forceinline__ void march(const Params &p, u32 k, u32 parity,
     u32 *done = p.tickets + 2;
     for (;;) {
         // If a launch makes one step, the thread block number is the tile. Otherwise the thread block draws a ticket.
-        if (threadIdx.x == 0) ticket = n_steps == 1 ? blockIdx.x : atomicAdd(p.tickets, 1);
+        if (threadIdx.x == 0) ticket = n_steps == 1 ? block_of_step(p) : atomicAdd(p.tickets, 1);
         __syncthreads();
         const u32 step = ticket / (nx * ny * nz), tile = ticket % (nx * ny * nz);
         if (step >= n_steps) break;

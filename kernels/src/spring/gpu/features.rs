@@ -26,6 +26,8 @@ pub(super) struct Features {
     pub even: bool,
     /// Springs are cut, erased or added at given times.
     pub events: bool,
+    /// Several devices step the model together.
+    pub several: bool,
 }
 
 impl Features {
@@ -42,7 +44,13 @@ impl Features {
             events: !(problem.cuts.is_empty() && problem.erasures.is_empty() && problem.additions.is_empty()),
             even: problem.mesh.grid.is_some_and(|grid| grid.spacing.iter().all(|&s| s == grid.spacing[0])),
             lattice: problem.mesh.grid.is_some() && problem.added_outside_grid().is_none(),
+            several: false,
         }
+    }
+
+    /// The same where several devices step the model.
+    pub fn of_several(self) -> Self {
+        Self { several: true, ..self }
     }
 
     /// Whether a lattice has one material whose springs only pull: no dampers, no pre-stress.
@@ -63,6 +71,9 @@ impl Features {
     pub fn resident(self, problem: &SpringProblem, gpu: &Gpu, wanted: usize) -> Result<usize, &'static str> {
         if !(self.single && self.plain()) {
             return Err("a lattice of one material whose springs only pull, single precision");
+        }
+        if self.several {
+            return Err("one device");
         }
         let n = problem.n_particles();
         let fits = |block: &usize| n.div_ceil(*block) <= gpu.multiprocessors as usize;

@@ -42,7 +42,7 @@ static __device__ __forceinline__ real implicit_step(const Params &p, u32 place,
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) implicit_cached(const __grid_constant__ Params p, u32 k, u32 parity) {
-    u32 place = blockIdx.x * THREADS + threadIdx.x;
+    u32 place = block_of_step(p) * THREADS + threadIdx.x;
     real heat = implicit_step(p, place, k, parity);
     if (p.heat) add_heat(p, place / 32, heat);
 }
@@ -87,9 +87,9 @@ extern __shared__ char shared[];
 
 // Explicit addressing. LOCAL: the ids have 16 bits and refer to a block and its halo in shared memory. They are
 // multiplied by the bytes of three numbers. Otherwise the ids have 32 bits and refer to global memory ("cached").
-template <bool LOCAL> static __device__ __forceinline__ real explicit_step(const Params &p, u32 k, u32 parity) {
+template <bool LOCAL> static __device__ __forceinline__ real explicit_step(const Params &p, u32 block, u32 k, u32 parity) {
     const u32 SCALE = 3 * sizeof(real);
-    u32 block = blockIdx.x, i = threadIdx.x, at = block * p.block + i;
+    u32 i = threadIdx.x, at = block * p.block + i;
     const real *u = p.u[parity], *du = p.du[parity];
     real *local = (real *)shared, *local_rate = nullptr;
     if (LOCAL) {
@@ -152,8 +152,9 @@ template <bool LOCAL> static __device__ __forceinline__ real explicit_step(const
     return move(p, parity, row, at, own, force, dragging);
 }
 template <bool LOCAL> static __device__ __forceinline__ void explicit_general(const Params &p, u32 k, u32 parity) {
-    real heat = explicit_step<LOCAL>(p, k, parity);
-    if (p.heat) add_heat(p, (blockIdx.x * blockDim.x + threadIdx.x) / 32, heat);
+    u32 block = block_of_step(p);
+    real heat = explicit_step<LOCAL>(p, block, k, parity);
+    if (p.heat) add_heat(p, (block * blockDim.x + threadIdx.x) / 32, heat);
 }
 
 extern "C" __global__ void __launch_bounds__(512) explicit_local(const __grid_constant__ Params p, u32 k, u32 parity) {
@@ -169,7 +170,7 @@ extern "C" __global__ void __launch_bounds__(512) explicit_cached(const __grid_c
 #define BLOCK 256
 static_assert(BLOCK == LATTICE_BLOCK && 2 * BLOCK == EVEN_BLOCK, "the host cuts other blocks");
 template <int ND> static __device__ __forceinline__ void lattice(const Params &p, u32 k, u32 parity) {
-    u32 block = blockIdx.x, i = threadIdx.x, at = block * BLOCK + i;
+    u32 block = block_of_step(p), i = threadIdx.x, at = block * BLOCK + i;
     const real *u = p.u[parity];
     real *local = (real *)shared;
     u64 first = u64(p.first[block]) * BLOCK + i;
@@ -273,7 +274,7 @@ static __device__ __forceinline__ void copy_16(u32 to, const float4 *from) {
 
 template <int ND, bool HEAT> static __device__ __forceinline__ void lattice_even(const Params &p, u32 k, u32 parity) {
     const int BASE = ND == 6 ? 0 : 6;
-    u32 block = blockIdx.x, i = threadIdx.x, first = p.first[block];
+    u32 block = block_of_step(p), i = threadIdx.x, first = p.first[block];
     const float4 *u = (const float4 *)p.u[parity];
     const u16 *ids = p.ids + u64(first) * WIDE_BLOCK + i, *places = halo_places(p, block, ND);
     const u32 *halo = p.halo + p.halo_first[block];
@@ -339,6 +340,7 @@ LATTICE_EVEN(lattice_even_26_heat, 26, true)
 extern "C" __global__ void __launch_bounds__(THREADS) specials(const __grid_constant__ Params p, u32 k, u32 parity) {
     u32 i = blockIdx.x * THREADS + threadIdx.x;
     if (i >= p.n_specials) return;
+    if (p.special_list) i = p.special_list[i];
     const double *now = p.signals + u64(*p.row + k) * p.n_signals, *next = now + p.n_signals;
     u32 index = p.specials[p.special_first[i]].index;
     real u = p.u[parity][index], alone = p.du[parity ^ 1][index], du = alone;
@@ -372,7 +374,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) specials(const __grid_cons
 }
 
 // Energies and momentum at t_n, and the work and dissipated energy of step n, from t_{n−1/2} to t_{n+1/2}. A thread
-// block sums over the particles of every gridDim.x-th block. `now` points to the signals of t_n with BΔt² g, followed
+// block sums over the particles of every gridDim.x-th block, as far as they are this device's. `now` points to the signals of t_n with BΔt² g, followed
 // by those of t_{n+1}.
 enum Kind { GRID, LOCAL, GLOBAL };
 template <Kind KIND>
@@ -397,6 +399,7 @@ static __device__ __forceinline__ void energies(const Params &p, u32 parity, u32
         } else if (at >= p.n) {
             continue;
         }
+        if (!is_own(p, at)) continue;
         real own[3], rate[3], force[3], dragging[3], elastic = 0;
         for (int c = 0; c < 3; ++c) {
             u64 number = number_of(p, at, c);

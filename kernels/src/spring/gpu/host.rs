@@ -60,13 +60,17 @@ impl<T: Real> Host<T> {
         }
     }
 
-    /// Place of a degree of freedom in the arrays.
-    pub fn index(&self, dof: usize, arrays: ArrayLayout) -> usize {
-        let (particle, component) = (dof / 3, dof % 3);
-        let at = match self {
+    /// Place of a particle among those of a component.
+    pub fn place(&self, particle: usize) -> usize {
+        match self {
             Self::Grid(grid) => grid.place[particle] as usize,
             _ => particle,
-        };
+        }
+    }
+
+    /// Place of a degree of freedom in the arrays.
+    pub fn index(&self, dof: usize, arrays: ArrayLayout) -> usize {
+        let (at, component) = (self.place(dof / 3), dof % 3);
         if arrays.wide { 4 * at + component } else { component * self.len() + at }
     }
 

@@ -31,6 +31,11 @@ pub(super) fn id_bytes<T: Real>(choice: Choice, even: bool, host: &Host<T>) -> u
     if shared && even && room && choice.block == EVEN_BLOCK as usize { WIDE } else { narrow }
 }
 
+/// The kernel of columns.
+fn columns_name(features: Features) -> &'static str {
+    if features.heats { "columns_heat" } else { "columns" }
+}
+
 /// How deep the columns of a launch are, and how many.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Columns {
@@ -71,6 +76,18 @@ impl Kernels {
     /// Columns of a step.
     pub fn tiles(&self) -> u32 {
         self.columns.map_or(0, |columns| columns.tiles)
+    }
+
+    /// Thread blocks of a step.
+    pub fn blocks_of_step(&self) -> u32 {
+        self.columns.map_or(self.grid[0], |columns| columns.tiles)
+    }
+
+    /// Planes of the columns of a grid that one device would step; `depth` where that is not 0.
+    pub fn depth(gpu: &Gpu, features: Features, size: [u32; 3], depth: u32) -> Result<u32, DeviceError> {
+        let module = gpu.module("spring_columns")?;
+        let kernel = Kernel::new(gpu, &module, columns_name(features), TILE_BYTES)?;
+        Ok(cut(gpu, &kernel, size, depth).depth)
     }
 
     /// The kernels of a choice; `depth` planes a column, 0 for what is best.
@@ -167,7 +184,7 @@ impl StepKernel {
                 let grid = (params.plane * params.size[2]).div_ceil(THREADS);
                 one(general.plain("implicit_cached"), "implicit_cached", grid, THREADS)
             }
-            (Addressing::Implicit, _) => Ok(Self::columns(general.gpu, &format!("columns{heat}"), depth, params)?),
+            (Addressing::Implicit, _) => Ok(Self::columns(general.gpu, columns_name(features), depth, params)?),
             (Addressing::ExplicitGlobal, _) => {
                 one(general.plain("explicit_cached"), "explicit_cached", n_blocks, block)
             }
@@ -218,17 +235,22 @@ impl StepKernel {
     fn columns<T: Real>(gpu: &Gpu, name: &str, depth: u32, params: &mut Params<T>) -> Result<Self, DeviceError> {
         let module = gpu.module("spring_columns")?;
         let kernel = Kernel::new(gpu, &module, name, TILE_BYTES)?;
-        let tiles = [0, 1].map(|c| (params.size[c] as usize).div_ceil(TILE[c]) as u32);
-        // Longer columns compute less twice, but shorter ones fill the device (measured: EXPERIMENTS.md).
-        let resident = gpu.multiprocessors * kernel.resident;
-        let cut = |depth: u32| Columns { depth, tiles: tiles[0] * tiles[1] * params.size[2].div_ceil(depth) };
-        let columns = match depth {
-            0 => [16, 8].map(cut).into_iter().find(|cut| 10 * cut.tiles > 9 * resident).unwrap_or(cut(4)),
-            depth => cut(depth),
-        };
+        let columns = cut(gpu, &kernel, params.size, depth);
         params.depth = columns.depth;
-        let grid = [columns.tiles.min(resident), 1, 1];
+        let grid = [columns.tiles.min(gpu.multiprocessors * kernel.resident), 1, 1];
         let (name, threads) = (name.to_owned(), TILE_THREADS);
         Ok(Self { kernel, name, grid, threads, columns: Some(columns), single: None, module: Some(module) })
+    }
+}
+
+/// Columns of `depth` planes of a grid, or as deep as is best where that is 0.
+fn cut(gpu: &Gpu, kernel: &Kernel, size: [u32; 3], depth: u32) -> Columns {
+    let tiles = [0, 1].map(|c| (size[c] as usize).div_ceil(TILE[c]) as u32);
+    // Longer columns compute less twice, but shorter ones fill the device (measured: EXPERIMENTS.md).
+    let resident = gpu.multiprocessors * kernel.resident;
+    let cut = |depth: u32| Columns { depth, tiles: tiles[0] * tiles[1] * size[2].div_ceil(depth) };
+    match depth {
+        0 => [16, 8].map(cut).into_iter().find(|cut| 10 * cut.tiles > 9 * resident).unwrap_or(cut(4)),
+        depth => cut(depth),
     }
 }

@@ -34,7 +34,7 @@ layouts! {
         MOST_HALO: u32 = 4;
         /// Number of sums of `energies`: kinetic, elastic, gravity, work, dissipated energy, and three components of
         /// momentum.
-        N_SUMS: u32 = 8;
+        N_SUMS: u32 = crate::spring::energies::N_SUMS as u32;
         /// Values of `Special::kind`.
         FORCE: u32 = 0;
         SUPPORT: u32 = 1;
@@ -129,6 +129,12 @@ layouts! {
         particle: In<u32>,
         /// Displacements that the blocks of a resident kernel exchange, (2, n).
         exchange: Out<[u32; 4]>,
+        /// Thread blocks of a step, and degrees of freedom in `special_first`, that a launch treats where this device has a
+        /// part of the model. Null for all.
+        list: In<u32>,
+        special_list: In<u32>,
+        /// Bit i: the particle of place i, or with lists particle i, is of this part. Null where all are.
+        own: In<u32>,
         /// For columns: the next ticket, the number of thread blocks that have finished, and for each tile the number
         /// of its next step.
         tickets: Out<u32>,

@@ -9,6 +9,7 @@ mod host;
 mod kernels;
 mod layout;
 mod options;
+mod part;
 mod run;
 mod tables;
 
@@ -16,12 +17,16 @@ use super::events::Schedule;
 use super::springs::Springs;
 use super::{Addressing, Change, SpringProblem, State};
 use crate::device::{Arena, Buffer, DeviceError, Gpu, Graph, Plain, Slice, Stream};
+use crate::dynamics::Part;
 use crate::simd::Real;
 use features::{Choice, Features};
 use host::{ArrayLayout, Host};
 use kernels::Kernels;
 use layout::{Params, WIDE};
 pub use options::{GpuError, GpuOptions, GpuReport, Scheme};
+pub(super) use part::GpuMember;
+pub use part::GpuPlan;
+use part::{Share, Shared};
 use tables::{Tables, whole_tiles, whole_words};
 
 /// Arrays of the device that steps write, or that belong to a stretch of steps.
@@ -51,6 +56,10 @@ pub struct GpuStepper<'a, T: Real> {
     schedule: Schedule,
     happened: u64,
     changes: Vec<Change>,
+    /// Those of this device.
+    part: Part,
+    /// Springs of this part that broke, of which the other devices do not know yet.
+    unshared: Vec<Change>,
     host: Host<T>,
     // Graphs, buffers, modules and stream go before the context that they live in.
     graph: Option<Graph>,
@@ -64,7 +73,11 @@ pub struct GpuStepper<'a, T: Real> {
     /// Step of the first row of the signals in use.
     first_row: u64,
     before: [f64; 2],
-    _arena: Arena,
+    /// What a step computes, in this order.
+    shares: Vec<Share>,
+    /// Where other devices have the other parts.
+    shared: Option<Shared<T>>,
+    arena: Arena,
     stream: Stream,
     gpu: Gpu,
 }
@@ -168,6 +181,18 @@ impl<'a, T: Real> GpuStepper<'a, T> {
         addressing: Addressing,
         options: GpuOptions,
     ) -> Result<Self, GpuError> {
+        let part = Part::whole(problem.n_particles());
+        Self::with(problem, part, state, addressing, options)
+    }
+
+    /// A stepper of a part, which has yet to learn where the others are.
+    fn with(
+        problem: SpringProblem<'a>,
+        part: Part,
+        state: &State,
+        addressing: Addressing,
+        options: GpuOptions,
+    ) -> Result<Self, GpuError> {
         let mut springs = Springs::prepare(&problem, state)?;
         let gpu = Gpu::open(options.ordinal)?;
         let features = Features::new::<T>(&problem);
@@ -203,10 +228,14 @@ impl<'a, T: Real> GpuStepper<'a, T> {
             schedule: Schedule::new(&problem, state.step),
             happened: state.happened(),
             changes: state.changes.clone(),
+            part,
+            unshared: Vec::new(),
             problem,
             springs,
             host,
             graph: None,
+            shares: vec![Share::whole(kernels.blocks_of_step(), params.n_specials)],
+            shared: None,
             kernels,
             form,
             tables,
@@ -216,7 +245,7 @@ impl<'a, T: Real> GpuStepper<'a, T> {
             step: state.step,
             first_row: state.step,
             before: [state.external_work, state.dissipated],
-            _arena: arena,
+            arena,
             stream,
             gpu,
         })

@@ -5,17 +5,18 @@ use rayon::prelude::*;
 use super::GpuStepper;
 use super::host::Host;
 use super::layout::*;
+use super::part::{Share, Shared};
 use super::tables::whole_tiles;
-use crate::device::{Buffer, DeviceError, Graph, Kernel, Slice, arguments};
+use crate::device::{Buffer, DeviceError, Graph, Kernel, Slice, Stream, arguments};
 use crate::dynamics::{Stepper, Steps};
 use crate::simd::Real;
-use crate::spring::{Cause, Change, Energies, SpringStepper, Springs, State};
+use crate::spring::{Cause, Change, Energies, SpringStepper, Springs, State, energies};
 
 /// Steps of one graph: an even number, so that it ends on the arrays that it began with.
 const GRAPH_STEPS: usize = 64;
 /// Most thread blocks that sum energies, so many that their sums do not depend on the device, and sums of each.
 const ENERGY_BLOCKS: u32 = 1024;
-const SUMS: usize = N_SUMS as usize;
+const SUMS: usize = energies::N_SUMS;
 /// Most and least steps of one launch of columns.
 const COLUMN_STEPS: usize = 4096;
 const FEW: usize = 4;
@@ -24,38 +25,85 @@ const RESIDENT_STEPS: usize = 1 << 16;
 
 impl<T: Real> GpuStepper<'_, T> {
     /// Starts a kernel that takes (params, k, parity).
-    fn start(&self, kernel: &Kernel, grid: [u32; 3], threads: u32, k: usize, parity: usize) -> Result<(), DeviceError> {
-        let (params, k, parity) = (self.params, k as u32, parity as u32);
-        // SAFETY: the arguments that step kernels take; the arrays hold what the tables name.
-        unsafe { kernel.launch_grid(&self.stream, grid, threads, &mut arguments![params, k, parity]) }
+    fn start(&self, kernel: &Kernel, n_blocks: u32, threads: u32, k: usize, parity: usize) -> Result<(), DeviceError> {
+        self.start_on(&self.stream, (kernel, n_blocks, threads), self.params, k, parity)
     }
 
-    fn over(n: u32) -> [u32; 3] {
-        [n.div_ceil(THREADS), 1, 1]
+    /// The same with other parameters.
+    fn start_on(
+        &self,
+        stream: &Stream,
+        (kernel, n_blocks, threads): (&Kernel, u32, u32),
+        params: Params<T>,
+        k: usize,
+        parity: usize,
+    ) -> Result<(), DeviceError> {
+        let (k, parity) = (k as u32, parity as u32);
+        // SAFETY: the arguments that step kernels take; the arrays hold what the tables name.
+        unsafe { kernel.launch_grid(stream, [n_blocks, 1, 1], threads, &mut arguments![params, k, parity]) }
+    }
+
+    /// Starts what a step does for some thread blocks, and for what acts on their particles.
+    fn start_share(&self, stream: &Stream, share: &Share, k: usize, parity: usize) -> Result<(), DeviceError> {
+        let (kernels, params) = (&self.kernels, share.params(&self.params));
+        if share.n_blocks > 0 {
+            match (kernels.columns, &kernels.single) {
+                (Some(_), _) => self.start_columns(stream, share.n_blocks, params, (1, k, parity, 0))?,
+                (_, Some(kernel)) => {
+                    self.start_on(stream, (kernel, share.n_blocks, self.params.block), params, k, parity)?;
+                }
+                _ => self.start_on(stream, (&kernels.step, share.n_blocks, kernels.threads), params, k, parity)?,
+            }
+        }
+        if share.n_specials > 0 {
+            let launch = (&kernels.specials, share.n_specials.div_ceil(THREADS), THREADS);
+            self.start_on(stream, launch, params, k, parity)?;
+        }
+        Ok(())
+    }
+
+    /// Starts a step without recordings.
+    fn start_step(&self, k: usize, parity: usize) -> Result<(), DeviceError> {
+        let all = || self.shares.iter().try_for_each(|share| self.start_share(&self.stream, share, k, parity));
+        let Some(shared) = &self.shared else { return all() };
+        let written = parity as u32 ^ 1;
+        if !shared.exchange.waits() {
+            all()?;
+            return shared.exchange.start(&self.stream, written);
+        }
+        // Only the border reads what others send, so the rest need not wait for that.
+        let Shared { border, begins, ends, exchange, .. } = shared;
+        begins.order(&self.stream, border)?;
+        self.start_share(border, &self.shares[0], k, parity)?;
+        exchange.start(border, written)?;
+        self.start_share(&self.stream, &self.shares[1], k, parity)?;
+        ends.order(border, &self.stream)
     }
 
     /// Starts single steps, from row k on; monitors where `recorded` says.
     fn start_steps(&self, n_steps: usize, step: u64, recorded: bool) -> Result<(), DeviceError> {
         let kernels = &self.kernels;
+        let (n_monitors, host_waits) = (self.params.n_monitors, self.host_waits());
         for k in 0..n_steps {
             let parity = (step as usize + k) % 2;
-            let monitored = recorded && self.params.n_monitors > 0;
-            if monitored {
-                self.start(&kernels.before, Self::over(self.params.n_monitors), THREADS, k, parity)?;
-            }
-            match (kernels.columns, &kernels.single) {
-                (Some(_), _) => self.start_columns(1, k, parity, 0)?,
-                (_, Some(kernel)) => self.start(kernel, kernels.grid, self.params.block, k, parity)?,
-                _ => self.start(&kernels.step, kernels.grid, kernels.threads, k, parity)?,
-            }
-            if self.params.n_specials > 0 {
-                self.start(&kernels.specials, Self::over(self.params.n_specials), THREADS, k, parity)?;
-            }
-            if monitored {
-                self.start(&kernels.after, Self::over(self.params.n_monitors), THREADS, k, parity)?;
+            let monitored = recorded && n_monitors > 0;
+            let record = |kernel: &Kernel| match monitored {
+                true => self.start(kernel, n_monitors.div_ceil(THREADS), THREADS, k, parity),
+                false => Ok(()),
+            };
+            let started =
+                record(&kernels.before).and_then(|()| self.start_step(k, parity)).and_then(|()| record(&kernels.after));
+            match host_waits {
+                true => self.agree(started.and_then(|()| self.stream.synchronize()))?,
+                false => started?,
             }
         }
         self.advance_row(n_steps)
+    }
+
+    /// Whether the host waits for all devices after each step.
+    fn host_waits(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| !shared.exchange.waits())
     }
 
     fn advance_row(&self, by: usize) -> Result<(), DeviceError> {
@@ -64,16 +112,21 @@ impl<T: Real> GpuStepper<'_, T> {
         unsafe { self.kernels.advance_row.launch_grid(&self.stream, [1; 3], 1, &mut arguments![row, by]) }
     }
 
-    /// Starts steps of columns, from row k on. `tag` is the number of the first where there are several.
-    fn start_columns(&self, n_steps: usize, k: usize, parity: usize, tag: u64) -> Result<(), DeviceError> {
+    /// Starts steps of columns, from row k on: one of some tiles, or several of all. `tag` is the number of the first where
+    /// there are several.
+    fn start_columns(
+        &self,
+        stream: &Stream,
+        n_blocks: u32,
+        params: Params<T>,
+        (n_steps, k, parity, tag): (usize, usize, usize, u64),
+    ) -> Result<(), DeviceError> {
         // Greater than that of any step before, which the empty table's 0 stands for, too.
         let tag = (tag as u32).wrapping_add(1);
-        let (params, k, parity, n_steps) = (self.params, k as u32, parity as u32, n_steps as u32);
-        let kernels = &self.kernels;
-        let grid = if n_steps > 1 { kernels.grid } else { [kernels.tiles(), 1, 1] };
-        let (step, threads) = (kernels.step, kernels.threads);
+        let (k, parity, n_steps) = (k as u32, parity as u32, n_steps as u32);
+        let (step, threads) = (self.kernels.step, self.kernels.threads);
         // SAFETY: the arguments that columns take; the arrays hold what the tables name.
-        unsafe { step.launch_grid(&self.stream, grid, threads, &mut arguments![params, k, parity, n_steps, tag]) }
+        unsafe { step.launch_grid(stream, [n_blocks, 1, 1], threads, &mut arguments![params, k, parity, n_steps, tag]) }
     }
 
     /// Starts many steps in one launch.
@@ -92,6 +145,11 @@ impl<T: Real> GpuStepper<'_, T> {
 
     /// Takes steps between which no spring comes or goes by command.
     fn run(&mut self, n_steps: usize, record: &[u64]) -> Result<(), DeviceError> {
+        let outcome = self.make_steps(n_steps, record).and_then(|()| self.read_log());
+        self.agree(outcome)
+    }
+
+    fn make_steps(&mut self, n_steps: usize, record: &[u64]) -> Result<(), DeviceError> {
         let end = self.step + n_steps as u64;
         while self.step < end {
             let remaining = (end - self.step) as usize;
@@ -106,13 +164,18 @@ impl<T: Real> GpuStepper<'_, T> {
             } else if resident {
                 self.start_steps(1, self.step, true)?;
                 1
-            } else if self.kernels.columns.is_some() && self.params.n_specials == 0 && quiet >= FEW {
+            } else if self.kernels.columns.is_some()
+                && self.params.n_specials == 0
+                && self.shared.is_none()
+                && quiet >= FEW
+            {
                 // Nothing else happens between these steps.
                 let steps = quiet.min(COLUMN_STEPS);
-                self.start_columns(steps, 0, (self.step % 2) as usize, self.step)?;
+                let made = (steps, 0, (self.step % 2) as usize, self.step);
+                self.start_columns(&self.stream, self.kernels.grid[0], self.params, made)?;
                 self.advance_row(steps)?;
                 steps
-            } else if remaining >= GRAPH_STEPS && self.step.is_multiple_of(2) {
+            } else if remaining >= GRAPH_STEPS && self.step.is_multiple_of(2) && !self.host_waits() {
                 if self.graph.is_none() {
                     let stream = &self.stream;
                     self.graph = Some(Graph::record(stream, || self.start_steps(GRAPH_STEPS, 0, true))?);
@@ -128,15 +191,14 @@ impl<T: Real> GpuStepper<'_, T> {
             };
             self.step += done as u64;
         }
-        self.stream.synchronize()?;
-        if self.params.breaks != 0 {
-            self.read_log()?;
-        }
-        Ok(())
+        self.stream.synchronize()
     }
 
     /// Springs that broke since the log was read last.
     fn read_log(&mut self) -> Result<(), DeviceError> {
+        if self.params.breaks == 0 {
+            return Ok(());
+        }
         let mut count = [0];
         self.arrays.log_count.read(&mut count)?;
         let count = (count[0] as usize).min(self.arrays.log.len());
@@ -151,12 +213,21 @@ impl<T: Real> GpuStepper<'_, T> {
             particles: [first, second],
             cause: Cause::Broken,
         });
-        let broken = self.springs.break_all(broken.collect());
+        let broken = broken.collect();
+        match self.shared {
+            None => self.note_broken(broken),
+            Some(_) => self.unshared.extend(broken),
+        }
+        Ok(())
+    }
+
+    /// Takes springs out of the host's tables that devices have seen break.
+    pub(super) fn note_broken(&mut self, broken: Vec<Change>) {
+        let broken = self.springs.break_all(broken);
         self.host.change(&self.problem, &broken);
-        // The device has seen these itself.
+        // The device has seen these itself, as far as it computes them.
         self.host.forget_touched();
         self.changes.extend(broken);
-        Ok(())
     }
 
     /// Cuts, erasures and additions of the current step.
@@ -164,8 +235,11 @@ impl<T: Real> GpuStepper<'_, T> {
         if self.happened > self.step || self.schedule.next(self.step) != Some(self.step) {
             return Ok(());
         }
-        let u = self.widen(&self.arrays.u[(self.step % 2) as usize])?;
-        let changes = self.schedule.apply(&self.problem, &mut self.springs, self.step, &u, None);
+        // Right for the particles of this part and of its halo.
+        let u = self.agree(self.widen(&self.arrays.u[(self.step % 2) as usize]))?;
+        self.share_broken();
+        let by = self.shared.as_ref().map(|shared| (&self.part, &*shared.accord.ranks));
+        let changes = self.schedule.apply(&self.problem, &mut self.springs, self.step, &u, by);
         self.happened = self.step + 1;
         if changes.is_empty() {
             return Ok(());
@@ -182,55 +256,16 @@ impl<T: Real> GpuStepper<'_, T> {
         let buffer = Buffer::of(&edits)?;
         let (params, at, n) = (self.params, buffer.pointer(), edits.len() as u32);
         if n > 0 {
-            let (edit, grid) = (self.kernels.edit, Self::over(n));
+            let (edit, grid) = (self.kernels.edit, [n.div_ceil(THREADS), 1, 1]);
             // SAFETY: the arguments that `edit` takes; the places and entries are those of the host's tables.
             unsafe { edit.launch_grid(&self.stream, grid, THREADS, &mut arguments![params, at, n, what])? };
         }
         self.stream.synchronize()
     }
 
-    /// Signals of some steps, with BΔt² g behind each step's.
-    fn signals(&self, values: &[f64], n: usize, n_rows: usize) -> Vec<f64> {
-        let mut table = Vec::with_capacity(n_rows * (n + 3));
-        for row in 0..n_rows {
-            let values = &values[row * n..(row + 1) * n];
-            table.extend_from_slice(values);
-            table.extend(self.problem.gravity_at(values).map(|g| self.params.inertia_factor * g / self.form.unit));
-        }
-        table
-    }
-
-    /// External work, and energy that friction and dampers have taken, from t = 0 on.
-    fn followed(&self) -> Result<[f64; 2], DeviceError> {
-        let sum = |array: &Slice<f64>| -> Result<f64, DeviceError> { Ok(array.to_vec()?.iter().sum()) };
-        let square = self.form.unit * self.form.unit;
-        let [external, dissipated] = self.before;
-        Ok([
-            external + square * sum(&self.arrays.work)?,
-            dissipated + square * (sum(&self.arrays.heat)? + sum(&self.arrays.special_heat)?),
-        ])
-    }
-
-    fn widen(&self, array: &Slice<T>) -> Result<Vec<f64>, DeviceError> {
-        let (values, form) = (array.to_vec()?, self.form);
-        let (host, dofs) = (&self.host, 0..3 * self.problem.n_particles());
-        Ok(dofs.into_par_iter().map(|dof| form.unit * values[host.index(dof, form)].to_f64()).collect())
-    }
-}
-
-impl<T: Real> Stepper for GpuStepper<'_, T> {
-    type State = State;
-
-    fn step(&self) -> u64 {
-        self.step
-    }
-
-    fn make(&mut self, steps: Steps<'_>, recording: &mut Vec<f64>) -> Result<(), DeviceError> {
+    /// Makes steps, as [`Stepper::advance`] says.
+    fn advance_by(&mut self, steps: Steps<'_>, recording: &mut Vec<f64>) -> Result<(), DeviceError> {
         let Steps { n: n_steps, signals, record } = steps;
-        self.problem.check_signals(signals);
-        if n_steps == 0 {
-            return Ok(());
-        }
         self.gpu.enter()?;
         let n = signals.n_signals;
         let table = self.signals(&signals.values, n, n_steps + 1);
@@ -267,22 +302,34 @@ impl<T: Real> Stepper for GpuStepper<'_, T> {
         Ok(())
     }
 
-    fn state(&self) -> Result<State, DeviceError> {
-        self.gpu.enter()?;
-        let now = (self.step % 2) as usize;
-        let displacement = self.widen(&self.arrays.u[now])?;
-        let increment = self.widen(&self.arrays.du[if self.arrays.du.len() == 2 { now } else { 0 }])?;
-        let [external_work, dissipated] = self.followed()?;
-        Ok(State { step: self.step, displacement, increment, external_work, dissipated, changes: self.changes.clone() })
+    /// Signals of some steps, with BΔt² g behind each step's.
+    fn signals(&self, values: &[f64], n: usize, n_rows: usize) -> Vec<f64> {
+        let mut table = Vec::with_capacity(n_rows * (n + 3));
+        for row in 0..n_rows {
+            let values = &values[row * n..(row + 1) * n];
+            table.extend_from_slice(values);
+            table.extend(self.problem.gravity_at(values).map(|g| self.params.inertia_factor * g / self.form.unit));
+        }
+        table
     }
-}
 
-impl<'a, T: Real> SpringStepper<'a> for GpuStepper<'a, T> {
-    fn energies(&self, signals: &[f64]) -> Result<Energies, DeviceError> {
+    /// External work, and energy that friction and dampers have taken, from t = 0 on.
+    fn followed(&self) -> Result<[f64; 2], DeviceError> {
+        let sum = |array: &Slice<f64>| -> Result<f64, DeviceError> { Ok(array.to_vec()?.iter().sum()) };
+        let square = self.form.unit * self.form.unit;
+        let [external, dissipated] = self.before;
+        Ok([
+            external + square * sum(&self.arrays.work)?,
+            dissipated + square * (sum(&self.arrays.heat)? + sum(&self.arrays.special_heat)?),
+        ])
+    }
+
+    /// Sums of energies over the particles of this device, (n, [`N_SUMS`]), in its unit of length; see [`Energies::of_sums`].
+    pub(super) fn sums(&self, signals: &[f64]) -> Result<Vec<f64>, DeviceError> {
         self.gpu.enter()?;
         let table = self.signals(signals, signals.len() / 2, 2);
         let blocks = match self.kernels.energy_blocks {
-            0 => return Ok(Energies::default()),
+            0 => return Ok(vec![0.0; SUMS]),
             blocks => blocks.min(ENERGY_BLOCKS),
         };
         let (signals, sums) = (Buffer::of(&table)?, Buffer::<f64>::zeros(SUMS * blocks as usize)?);
@@ -295,22 +342,50 @@ impl<'a, T: Real> SpringStepper<'a> for GpuStepper<'a, T> {
             kernel.launch_grid(&self.stream, grid, threads, &mut arguments![params, parity, n_blocks, at, out])?;
         }
         self.stream.synchronize()?;
-        let mut total = [0.0; SUMS];
-        for block in sums.to_vec()?.chunks_exact(SUMS) {
-            (0..SUMS).for_each(|k| total[k] += block[k]);
+        sums.to_vec()
+    }
+
+    fn widen(&self, array: &Slice<T>) -> Result<Vec<f64>, DeviceError> {
+        let (values, form) = (array.to_vec()?, self.form);
+        let (host, dofs) = (&self.host, 0..3 * self.problem.n_particles());
+        Ok(dofs.into_par_iter().map(|dof| form.unit * values[host.index(dof, form)].to_f64()).collect())
+    }
+}
+
+impl<T: Real> Stepper for GpuStepper<'_, T> {
+    type State = State;
+
+    fn step(&self) -> u64 {
+        self.step
+    }
+
+    fn make(&mut self, steps: Steps<'_>, recording: &mut Vec<f64>) -> Result<(), DeviceError> {
+        self.problem.check_signals(steps.signals);
+        if steps.n == 0 {
+            return Ok(());
         }
-        let (unit, [external, dissipated]) = (self.form.unit, self.followed()?);
-        let [kinetic, elastic, gravity, work, taken] = [0, 1, 2, 3, 4].map(|k| unit * unit * total[k]);
-        // The steps count from the middle of one to the middle of the next; the half step up to t_n is added here.
-        Ok(Energies {
-            kinetic,
-            elastic,
-            gravity,
-            external_work: external + 0.5 * work,
-            dissipated: dissipated + 0.5 * taken,
-            momentum: [5, 6, 7].map(|k| unit * total[k]),
-            n_springs: self.springs.len(),
-        })
+        let outcome = self.advance_by(steps, recording);
+        self.agree(outcome)
+    }
+
+    fn state(&self) -> Result<State, DeviceError> {
+        self.gpu.enter()?;
+        let now = (self.step % 2) as usize;
+        let own = |array: &Slice<T>| -> Result<Vec<f64>, DeviceError> {
+            let all = self.widen(array)?;
+            Ok(if self.shared.is_some() { self.part.select(&all, 3) } else { all })
+        };
+        let displacement = own(&self.arrays.u[now])?;
+        let increment = own(&self.arrays.du[if self.arrays.du.len() == 2 { now } else { 0 }])?;
+        let [external_work, dissipated] = self.followed()?;
+        Ok(State { step: self.step, displacement, increment, external_work, dissipated, changes: self.changes.clone() })
+    }
+}
+
+impl<'a, T: Real> SpringStepper<'a> for GpuStepper<'a, T> {
+    fn energies(&self, signals: &[f64]) -> Result<Energies, DeviceError> {
+        let sums = self.sums(signals)?;
+        Ok(Energies::of_sums(&sums, self.form.unit, self.followed()?, self.springs.len()))
     }
 
     fn changes(&self) -> &[Change] {

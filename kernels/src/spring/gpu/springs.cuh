@@ -112,6 +112,16 @@ static __device__ __forceinline__ real drag(const Stretched &s, const real rate[
     return closing * rule.damping / s.w;
 }
 
+// Number of this thread block among those of a step.
+static __device__ __forceinline__ u32 block_of_step(const Params &p) {
+    return p.list ? __ldg(p.list + blockIdx.x) : blockIdx.x;
+}
+
+// Whether a particle, given by its place or number, is of this device's part.
+static __device__ __forceinline__ bool is_own(const Params &p, u32 at) {
+    return !p.own || p.own[at / 32] >> at % 32 & 1;
+}
+
 // Records a broken spring. Only the end with the lower number does so.
 static __device__ __noinline__ void note(const Params &p, u32 row, u32 particle, u32 other) {
     if (particle < other) p.log[atomicAdd(p.log_count, 1)] = make_uint4(row, particle, other, 0);

@@ -1,6 +1,7 @@
 //! What springs must do, whatever computes them.
 
 mod gpu;
+mod gpu_teams;
 mod team;
 
 use pogo_formats::spring::{

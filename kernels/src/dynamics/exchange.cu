@@ -1,4 +1,4 @@
-// After a step of one of several devices: sends displacements that other devices read, and waits for those of others.
+// After a step of one of several devices: sends what other devices read, and waits for what they send.
 
 #include "halo.cuh"
 
@@ -15,18 +15,21 @@ __device__ __forceinline__ void release_to_devices(u32 *at, u32 value) {
 // A device waits for some ten seconds for another. Then that device is lost, and this one gives up too.
 constexpr u32 MOST_TRIES = 1 << 24;
 
+// Sends the part of one array that `device` reads.
+template <typename T> __device__ __forceinline__ void send(const Halo<T> &h, const T *from, T *to, u32 device) {
+    const u32 first = h.first[device], n = (h.first[device + 1] - first) * h.n_numbers;
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        const u64 at = (u64)h.nodes[first + i / h.n_numbers] * h.pitch + (u64)(i % h.n_numbers) * h.stride;
+        to[at] = from[at];
+    }
+}
+
 // `place` is the array of the state that the step has written. The thread block that is last to send says so to all
 // other devices, and then waits for them. So the next step begins when the nodes of all devices are there.
 template <typename T> __device__ __forceinline__ void exchange(const Halo<T> &h, u32 place) {
-    const T *from = h.u[h.me][place];
-    const u32 d = h.dimension;
     for (u32 device = 0; device < h.n_devices; device++) {
-        T *to = h.u[device][place];
-        const u32 first = h.first[device], n = (h.first[device + 1] - first) * d;
-        for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
-            const u64 at = (u64)h.nodes[first + i / d] * d + i % d;
-            to[at] = from[at];
-        }
+        send(h, h.u[h.me][place], h.u[device][place], device);
+        if (h.n_arrays > 1) send(h, h.du[h.me][place], h.du[device][place], device);
     }
     __threadfence_system();
     __syncthreads();
