@@ -16,7 +16,7 @@ physics = "spring"
 [image]
 spacing = 1.0
 [solver]
-time = 200.0
+time = 40.0
 [[material]]
 name = "a"
 mass = 1.0
@@ -27,7 +27,7 @@ max_strain = 0.5
 side = "zmin"
 [[cut]]
 name = "BLADE"
-times = [50.0, 60.0]
+times = [26.0, 30.0]
 from = [[-1, 5.5, -1], [-1, 5.5, 12]]
 to = [[12, 5.5, -1], [12, 5.5, 12]]
 [[monitor]]
