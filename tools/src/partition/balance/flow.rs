@@ -82,7 +82,7 @@ impl Balance<'_> {
         }
         for group in groups(&passes, self.n_blocks()) {
             group.into_par_iter().with_min_len(4).for_each(|(from, to, count)| {
-                self.pass(from, to, count, self.dissolved[from as usize]);
+                self.pass(joins, [from, to], count, self.dissolved[from as usize]);
             });
         }
         total
@@ -169,11 +169,11 @@ impl Balance<'_> {
                 // From the far end, so that no block between becomes fuller than it was.
                 let mut passed = u32::MAX;
                 for pair in chain.windows(2) {
-                    passed = self.pass(pair[1], pair[0], count.min(passed), false);
+                    passed = self.pass(&joins, [pair[1], pair[0]], count.min(passed), false);
                 }
                 if passed == 0 {
                     for pair in chain.windows(2) {
-                        self.pass(pair[1], pair[0], 1, true);
+                        self.pass(&joins, [pair[1], pair[0]], 1, true);
                     }
                 }
             }
