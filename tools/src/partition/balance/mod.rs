@@ -3,12 +3,13 @@
 
 mod cut;
 mod flow;
+mod gains;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use gains::Gains;
 use rayon::prelude::*;
 
 use super::{NodeGraph, block_sizes};
@@ -219,29 +220,29 @@ impl<'a> Balance<'a> {
     /// Passes up to `count` nodes across a join, first those that have the most links to the other block. Unless `all` is set,
     /// the block that gives stays in one piece. Returns the number of nodes that were passed. It depends on these two blocks
     /// alone, and so do the nodes.
-    fn pass(&self, joins: &Joins, [from, to]: [u32; 2], count: u32, all: bool) -> u32 {
+    fn pass(&self, joins: &Joins, gains: &mut Gains, [from, to]: [u32; 2], count: u32, all: bool) -> u32 {
         let graph = self.graph;
-        let mut heap: BinaryHeap<(i32, Reverse<u32>)> = BinaryHeap::new();
+        gains.clear(self.size(from) as usize);
         self.for_each_beside(joins, from, to, |node| {
-            let (gain, linked) = self.gain(node, from, to);
-            if linked {
-                heap.push((gain, Reverse(node)));
+            if !gains.knows(node) {
+                let (gain, linked) = self.gain(node, from, to);
+                if linked {
+                    gains.add(node, 0, || gain);
+                }
             }
         });
         let mut moved = 0;
         while moved < count && (all || self.size(from) > 1) {
-            let Some((gain, Reverse(node))) = heap.pop() else { break };
-            if self.block(node) != from || self.gain(node, from, to).0 != gain {
-                continue;
-            }
-            if !all && !self.is_removable(node, from) {
+            let Some(node) = gains.pop() else { break };
+            if self.block(node) != from || (!all && !self.is_removable(node, from)) {
                 continue;
             }
             self.give(node, from, to);
             moved += 1;
             for &other in graph.neighbours(node) {
                 if self.block(other) == from {
-                    heap.push((self.gain(other, from, to).0, Reverse(other)));
+                    // One link more to the other block, and one less inside.
+                    gains.add(other, 2, || self.gain(other, from, to).0);
                 }
             }
         }
