@@ -348,7 +348,7 @@ impl Series {
             self.last.insert(format!("FieldDataOffsets/{name}"), index);
         }
         let mut column = |file: &mut Hdf5, name: &str, number, width: Option<u64>, values: &[u64]| {
-            let fill = |out: &mut dyn Write| write_i64(out, &values);
+            let fill = |out: &mut dyn Write| write_i64(out, values);
             file.append(out, &in_root(&format!("Steps/{name}")), number, width, 1, expected, fill)
         };
         column(&mut self.file, "Values", Number::F64, None, &[time.to_bits()])?;
