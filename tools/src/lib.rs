@@ -14,6 +14,7 @@ pub mod explicit;
 pub mod generate;
 pub mod info;
 mod listing;
+mod morton;
 pub mod partition;
 pub mod picture;
 pub mod prepare;

@@ -16,7 +16,7 @@ use std::path::Path;
 use crate::dynamics::FieldQuantity;
 use crate::mesh::MeshView;
 use crate::write::OutputError;
-use crate::write::grid::{Fill, Grid, GridArray, Lasting, Number, fill, inverse};
+use crate::write::grid::{Fill, Grid, GridArray, Lasting, Number, fill, indices, inverse};
 
 /// A quantity over the mesh.
 #[derive(Debug, Clone, Copy)]
@@ -145,22 +145,20 @@ impl FieldMesh<'_> {
             n_corners: self.connectivity_length(),
             cells_id: 0,
             points: GridArray { lasting: Lasting::Always, ..of_nodes("Points", view.coordinates) },
-            connectivity: Box::new(move |emit| {
+            connectivity: indices(move || {
                 let corners = groups().flat_map(|group| group.connectivity);
-                corners.into_iter().try_for_each(|&node| emit(self.point(node).into()))
+                corners.map(|&node| self.point(node).into())
             }),
-            ends: Box::new(move |emit| {
-                let mut end = 0;
-                for group in groups() {
-                    for _ in group.labels {
-                        end += group.kind.n_nodes() as u64;
-                        emit(end)?;
-                    }
-                }
-                Ok(())
+            ends: indices(move || {
+                let lengths =
+                    groups().flat_map(|group| std::iter::repeat_n(group.kind.n_nodes() as u64, group.labels.len()));
+                lengths.scan(0, |end, length| {
+                    *end += length;
+                    Some(*end)
+                })
             }),
-            types: Box::new(move |emit| {
-                groups().try_for_each(|group| group.labels.iter().try_for_each(|_| emit(group.kind.vtk_type().into())))
+            types: indices(move || {
+                groups().flat_map(|group| std::iter::repeat_n(u64::from(group.kind.vtk_type()), group.labels.len()))
             }),
             active: "Vectors",
             point_data,

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::write::grid::{Grid, GridArray, Lasting, Number, fill, inverse};
+use crate::write::grid::{Grid, GridArray, Lasting, Number, fill, indices, inverse};
 use crate::write::summary::{Ending, Origin};
 use crate::write::{OutputError, write_atomically};
 
@@ -98,16 +98,20 @@ impl<'a> SpringFrame<'a> {
             n_corners: corners * cells,
             cells_id: springs.map_or(0, cells_id),
             points: GridArray::new("Points", Number::F32, 3, Lasting::No, positions),
-            connectivity: Box::new(move |emit| match springs {
+            connectivity: match springs {
                 Some(springs) => {
-                    let ends = springs.iter().flat_map(|spring| spring.particles);
-                    ends.into_iter().try_for_each(|particle| emit(point_of[particle as usize].into()))
+                    let ends = move || springs.iter().flat_map(|spring| spring.particles);
+                    let point_of = std::sync::Arc::new(point_of);
+                    indices(move || {
+                        let point_of = point_of.clone();
+                        ends().map(move |particle| point_of[particle as usize].into())
+                    })
                 }
-                None => (0..n as u64).try_for_each(emit),
-            }),
-            ends: Box::new(move |emit| (1..=cells).try_for_each(|cell| emit((corners * cell) as u64))),
+                None => indices(move || 0..n as u64),
+            },
+            ends: indices(move || (1..=cells).map(move |cell| (corners * cell) as u64)),
             // Lines, or vertices.
-            types: Box::new(move |emit| (0..cells).try_for_each(|_| emit(if corners == 2 { 3 } else { 1 }))),
+            types: indices(move || std::iter::repeat_n(if corners == 2 { 3 } else { 1 }, cells)),
             active: "Vectors",
             point_data,
             cell_data,

@@ -5,6 +5,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use rayon::prelude::*;
+
 use super::OutputError;
 
 /// Type of the numbers of an array.
@@ -45,8 +47,48 @@ pub enum Lasting {
 /// Writes the numbers of an array one after the other, components together, in little-endian.
 pub type Fill<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
 
-/// Calls back with one whole number after the other.
-pub type Indices<'a> = Box<dyn Fn(&mut dyn FnMut(u64) -> io::Result<()>) -> io::Result<()> + 'a>;
+/// Calls back with whole numbers, some thousand at a time, one piece after the other.
+pub type Indices<'a> = Box<dyn Fn(&mut dyn FnMut(&[u64]) -> io::Result<()>) -> io::Result<()> + 'a>;
+
+/// Makes the function that calls back with the numbers of an iterator.
+pub fn indices<'a, I: Iterator<Item = u64>>(numbers: impl Fn() -> I + 'a) -> Indices<'a> {
+    const PIECE: usize = 4096;
+    Box::new(move |emit| {
+        let mut numbers = numbers();
+        let mut piece = Vec::with_capacity(PIECE);
+        loop {
+            piece.clear();
+            piece.extend(numbers.by_ref().take(PIECE));
+            if piece.is_empty() {
+                return Ok(());
+            }
+            emit(&piece)?;
+        }
+    })
+}
+
+/// Makes pieces of something on all threads, and hands one after the other to this thread, which meanwhile does something else
+/// with them: the next ones are made at the same time. There are never more than a few for each thread.
+///
+/// # Errors
+/// The first that `take` gives.
+pub fn in_pieces<P: Copy + Send + Sync, R: Send>(
+    all: &[P],
+    make: impl Fn(P) -> R + Sync,
+    mut take: impl FnMut(R) -> io::Result<()>,
+) -> io::Result<()> {
+    let make_all = |pieces: &[P]| -> Vec<R> { pieces.par_iter().map(|&piece| make(piece)).collect() };
+    let mut made: Vec<R> = Vec::new();
+    for round in all.chunks(8 * rayon::current_num_threads().max(1)) {
+        let mut next = Vec::new();
+        rayon::in_place_scope(|scope| {
+            scope.spawn(|_| next = make_all(round));
+            std::mem::take(&mut made).into_iter().try_for_each(&mut take)
+        })?;
+        made = next;
+    }
+    made.into_iter().try_for_each(take)
+}
 
 /// An array by name.
 #[allow(missing_docs)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::OutputError;
-use super::grid::{Fill, Grid, GridArray, Lasting, Number, inverse};
+use super::grid::{Fill, Grid, GridArray, Lasting, Number, in_pieces, indices, inverse};
 
 /// A mesh and the order in which it is written.
 #[derive(Debug, Clone, Copy)]
@@ -78,28 +78,27 @@ impl Values<'_> {
 }
 
 /// Places whose bytes a thread makes at a time.
-const PIECE: usize = 1 << 14;
+const PIECE: usize = 1 << 12;
 
-/// Writes the bytes that `put` makes of the places of an order, which several threads make.
-fn in_pieces(out: &mut dyn Write, order: &[u32], put: impl Fn(u32, &mut Vec<u8>) + Sync) -> io::Result<()> {
+fn pieces(order: &[u32]) -> Vec<&[u32]> {
+    order.chunks(PIECE).collect()
+}
+
+/// Writes the bytes that `put` makes of the places of an order.
+fn write_in_pieces(out: &mut dyn Write, order: &[u32], put: impl Fn(u32, &mut Vec<u8>) + Sync) -> io::Result<()> {
     let bytes_of = |piece: &[u32]| {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(8 * piece.len());
         piece.iter().for_each(|&index| put(index, &mut bytes));
         bytes
     };
-    // In rounds, so that what waits to be written stays small.
-    for round in order.chunks(PIECE * 4 * rayon::current_num_threads().max(1)) {
-        let pieces: Vec<Vec<u8>> = round.par_chunks(PIECE).map(bytes_of).collect();
-        pieces.iter().try_for_each(|bytes| out.write_all(bytes))?;
-    }
-    Ok(())
+    in_pieces(&pieces(order), bytes_of, |bytes| out.write_all(&bytes))
 }
 
 impl<'a> DataArray<'a> {
     fn in_order(&self, order: &Arc<[u32]>) -> GridArray<'a> {
         let (DataArray { name, components, values }, order) = (*self, order.clone());
         let fill: Fill<'a> = Box::new(move |out| {
-            in_pieces(out, &order, |index, bytes| {
+            write_in_pieces(out, &order, |index, bytes| {
                 (0..components).for_each(|k| values.put(bytes, components * index as usize + k));
             })
         });
@@ -128,7 +127,7 @@ pub fn grid<'a>(
     if coordinates.len() != 3 * n || elements.len() != corners * m {
         return Err(OutputError::shape(path, "the mesh's tables have different lengths"));
     }
-    if elements.iter().any(|&node| node as usize >= n) {
+    if elements.par_iter().any(|&node| node as usize >= n) {
         return Err(OutputError::shape(path, "an element refers to a node that does not exist"));
     }
     let node_at: Arc<[u32]> = inverse(path, point_of_node)?.into();
@@ -143,19 +142,14 @@ pub fn grid<'a>(
         cells_id: 0,
         points: points.in_order(&node_at),
         connectivity: Box::new(move |emit| {
-            let nodes = cells.iter().flat_map(|&element| &elements[corners * element as usize..][..corners]);
-            nodes.into_iter().try_for_each(|&node| emit(point_of_node[node as usize].into()))
+            let points = |piece: &[u32]| -> Vec<u64> {
+                let nodes = piece.iter().flat_map(|&element| &elements[corners * element as usize..][..corners]);
+                nodes.map(|&node| point_of_node[node as usize].into()).collect()
+            };
+            in_pieces(&pieces(&cells), points, |points| emit(&points))
         }),
-        ends: Box::new(move |emit| (1..=m).try_for_each(|cell| emit((corners * cell) as u64))),
-        types: Box::new(move |emit| {
-            (0..m).try_for_each(|_| {
-                emit(match corners {
-                    2 => 3,
-                    3 => 5,
-                    _ => 10,
-                })
-            })
-        }),
+        ends: indices(move || (1..=m).map(move |cell| (corners * cell) as u64)),
+        types: indices(move || std::iter::repeat_n([3, 5, 10][corners.clamp(2, 4) - 2], m)),
         active: "Scalars",
         point_data: nodal.iter().map(|array| array.in_order(&node_at)).collect(),
         cell_data: elemental.iter().map(|array| array.in_order(&element_at)).collect(),

@@ -67,20 +67,22 @@ fn counts(grid: &Grid<'_>) -> [(&'static str, usize); 3] {
     [("NumberOfPoints", grid.n_points), ("NumberOfCells", grid.n_cells), ("NumberOfConnectivityIds", grid.n_corners)]
 }
 
-fn write_i64(out: &mut dyn Write, value: u64) -> io::Result<()> {
-    out.write_all(&value.to_le_bytes())
+fn write_i64(out: &mut dyn Write, values: &[u64]) -> io::Result<()> {
+    out.write_all(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())
 }
 
 /// The three tables of the cells: name, type, length, numbers.
 type CellTable<'g> = (&'static str, Number, u64, Fill<'g>);
 
 fn cells<'g>(grid: &'g Grid<'_>) -> [CellTable<'g>; 3] {
-    let connectivity = move |out: &mut dyn Write| (grid.connectivity)(&mut |point| write_i64(out, point));
+    let connectivity = move |out: &mut dyn Write| (grid.connectivity)(&mut |points| write_i64(out, points));
     let offsets = move |out: &mut dyn Write| {
-        write_i64(out, 0)?;
-        (grid.ends)(&mut |end| write_i64(out, end))
+        write_i64(out, &[0])?;
+        (grid.ends)(&mut |ends| write_i64(out, ends))
     };
-    let types = move |out: &mut dyn Write| (grid.types)(&mut |kind| out.write_all(&[kind as u8]));
+    let types = move |out: &mut dyn Write| {
+        (grid.types)(&mut |kinds| out.write_all(&kinds.iter().map(|&kind| kind as u8).collect::<Vec<u8>>()))
+    };
     [
         ("Connectivity", Number::I64, grid.n_corners as u64, Box::new(connectivity)),
         ("Offsets", Number::I64, grid.n_cells as u64 + 1, Box::new(offsets)),
@@ -96,7 +98,7 @@ pub fn write(path: &Path, grid: &Grid<'_>) -> Result<(), OutputError> {
     write_atomically(path, |out| {
         let mut file = start("UnstructuredGrid");
         for (name, count) in counts(grid) {
-            file.put(out, &in_root(name), Number::I64, &[1], |out| write_i64(out, count as u64))?;
+            file.put(out, &in_root(name), Number::I64, &[1], |out| write_i64(out, &[count as u64]))?;
         }
         let n = grid.n_points as u64;
         file.put(out, &in_root("Points"), grid.points.number, &[n, 3], |out| (grid.points.fill)(out))?;
@@ -307,7 +309,7 @@ impl Series {
             }
             for (name, count) in counts(grid) {
                 self.file
-                    .append(out, &in_root(name), Number::I64, None, 1, parts, |out| write_i64(out, count as u64))?;
+                    .append(out, &in_root(name), Number::I64, None, 1, parts, |out| write_i64(out, &[count as u64]))?;
             }
             for (name, number, length, fill) in cells(grid) {
                 self.file.append(out, &in_root(name), number, None, length, parts, fill)?;
@@ -346,7 +348,7 @@ impl Series {
             self.last.insert(format!("FieldDataOffsets/{name}"), index);
         }
         let mut column = |file: &mut Hdf5, name: &str, number, width: Option<u64>, values: &[u64]| {
-            let fill = |out: &mut dyn Write| values.iter().try_for_each(|&value| write_i64(out, value));
+            let fill = |out: &mut dyn Write| write_i64(out, values);
             file.append(out, &in_root(&format!("Steps/{name}")), number, width, 1, expected, fill)
         };
         column(&mut self.file, "Values", Number::F64, None, &[time.to_bits()])?;

@@ -108,20 +108,18 @@ pub fn write(path: &Path, grid: &Grid<'_>) -> Result<(), OutputError> {
     })
 }
 
-/// Writes the low bytes of whole numbers, some thousand at a time: a call for each would take longer than the rest.
+/// Writes the low bytes of whole numbers.
 fn write_numbers(out: &mut dyn Write, width: usize, numbers: &Indices<'_>) -> io::Result<()> {
-    const FULL: usize = 1 << 16;
-    let mut bytes = Vec::with_capacity(FULL + 8);
-    numbers(&mut |number| {
-        bytes.extend_from_slice(&number.to_le_bytes()[..width]);
-        if bytes.len() < FULL {
-            return Ok(());
-        }
-        let written = out.write_all(&bytes);
+    let mut bytes = Vec::new();
+    numbers(&mut |piece| {
         bytes.clear();
-        written
-    })?;
-    out.write_all(&bytes)
+        match width {
+            1 => bytes.extend(piece.iter().map(|&number| number as u8)),
+            4 => bytes.extend(piece.iter().flat_map(|&number| (number as u32).to_le_bytes())),
+            _ => bytes.extend(piece.iter().flat_map(|number| number.to_le_bytes())),
+        }
+        out.write_all(&bytes)
+    })
 }
 
 /// Strings as VTK keeps them: character codes, each string ended by a zero.

@@ -9,11 +9,11 @@ use pogo_formats::eikonal::setup::{EikonalSetup, StartRegion};
 use pogo_formats::eikonal::{Drawn, EikonalMesh, Trees, sub_domains};
 use pogo_formats::mesh::NamedSet;
 use pogo_formats::read::mesh::MeshFile;
-use pogo_formats::voxel::morton_code;
 use rayon::prelude::*;
 
 use super::shapes;
 use crate::cli::word;
+use crate::morton;
 use crate::partition::{self, PartitionError, PartitionOptions, Partitioner};
 use crate::prepare::options::DomainMethod;
 use crate::rows::{accumulate, gather};
@@ -102,9 +102,8 @@ fn order_nodes(
     notes: &mut Vec<String>,
 ) -> Result<(Vec<u32>, Vec<u32>), EikonalError> {
     let n = file.n_nodes();
-    let keys = morton_keys(&file.coordinates);
-    let mut order: Vec<u32> = (0..n as u32).collect();
-    order.par_sort_unstable_by_key(|&node| (keys[node as usize], node));
+    let keys = morton::keys(&file.coordinates, 3);
+    let mut order = morton::order(&keys);
     let (domain, n_found) = match method {
         DomainMethod::Metis if n_domains > 1 => (by_metis(file, &order, n_domains)?, n_domains),
         DomainMethod::Aligned if n_domains > 1 => by_layers(file, Partitioner::Aligned, n_domains)?,
@@ -193,21 +192,6 @@ fn renumbered(sets: Vec<NamedSet>, place: &[u32]) -> Vec<NamedSet> {
         set
     };
     sets.into_iter().map(renumber).collect()
-}
-
-/// Morton codes of the nodes on a grid of 2²¹ cells along the longest side of the bounding box.
-fn morton_keys(coordinates: &[f64]) -> Vec<u64> {
-    let points = coordinates.as_chunks::<3>().0;
-    let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-    for x in points {
-        for k in 0..3 {
-            low[k] = low[k].min(x[k]);
-            high[k] = high[k].max(x[k]);
-        }
-    }
-    let longest = (0..3).map(|k| high[k] - low[k]).fold(0.0, f64::max);
-    let scale = if longest > 0.0 { f64::from((1_u32 << 21) - 1) / longest } else { 0.0 };
-    points.par_iter().map(|x| morton_code([0, 1, 2].map(|k| ((x[k] - low[k]) * scale) as u32))).collect()
 }
 
 /// Sub-domain of each node by a partitioner of blocks, and their number. None has more nodes than the share of each, so that

@@ -7,5 +7,6 @@ mod crack;
 mod fluid;
 mod info;
 mod prepare;
+mod renumber;
 
 pub use apply_job::remap_setup;

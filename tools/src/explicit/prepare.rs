@@ -14,12 +14,13 @@ use pogo_formats::physics::write_block;
 use pogo_formats::read::deck::{self, Counts, DeckError, DeckReport, Note, ReadOptions, SetCount};
 use pogo_formats::read::mesh::{self, is_mesh_file};
 use pogo_formats::system::memory::Need;
+use pogo_formats::timings::timed;
 use pogo_formats::words::{counted, grouped};
 
 use super::arrange::{ArrangeOptions, arrange_blocks};
 use super::convert::{self, PogoVersion};
 use super::info::figures_of_blocks;
-use super::{apply_job, fluid, remap_setup};
+use super::{apply_job, fluid, remap_setup, renumber};
 use crate::cli::word;
 use crate::listing::Listing;
 use crate::partition::{PartitionOptions, Partitioner, partition};
@@ -161,6 +162,7 @@ impl Prepare for Explicit {
             return converted(&Model { mesh, setup }, kind, request, options, work);
         }
         work.stage("partition");
+        let mesh = timed("order nodes", || renumber::put_in_order(mesh, &mut setup));
         let capacity = options.capacity();
         let partition_options = PartitionOptions { partitioner: options.partition, capacity };
         let partition = partition(&mesh.view(), &partition_options, &|done| work.fraction(done))

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::deal::Deal;
 use super::{NodeGraph, PartitionError};
 use crate::elements;
+use crate::rows::by_row;
 
 /// One connected piece of boundary.
 pub(crate) struct Piece {
@@ -48,7 +49,10 @@ pub(crate) fn boundary_faces(mesh: &MeshView) -> Result<Vec<Face>, PartitionErro
                     }
                 }
             }
-            faces.sort_unstable();
+            // By the lowest node first: what is left to sort is short.
+            let (first, order) = by_row(nodes.len(), faces.iter().map(|face| face.key[0] - nodes.start));
+            let mut faces: Vec<Face> = order.into_iter().map(|at| faces[at as usize]).collect();
+            first.windows(2).for_each(|bounds| faces[bounds[0] as usize..bounds[1] as usize].sort_unstable());
             faces.chunk_by(|a, b| a.key == b.key).filter(|same| same.len() == 1).map(|face| face[0]).collect()
         })
         .collect();

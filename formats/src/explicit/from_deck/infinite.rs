@@ -54,6 +54,9 @@ pub(super) fn boundaries(
     name_of: impl Fn(u32) -> String,
     findings: &mut Findings,
 ) -> Vec<ImpedanceBoundary> {
+    if infinite.is_empty() {
+        return Vec::new();
+    }
     let owners = owners(mesh, infinite);
     let (mut boundaries, mut sections): (Vec<ImpedanceBoundary>, Vec<u32>) = (Vec::new(), Vec::new());
     let (mut apart, mut inside, mut other) = (Vec::new(), Vec::new(), Vec::new());

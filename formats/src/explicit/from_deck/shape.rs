@@ -65,8 +65,8 @@ pub(super) fn volumes(
     dimension: usize,
     coordinates: &[f64],
     connectivity: &[u32],
-) -> impl Iterator<Item = f64> {
-    let nodes = connectivity.chunks_exact(kind.n_nodes());
+) -> impl IndexedParallelIterator<Item = f64> {
+    let nodes = connectivity.par_chunks_exact(kind.n_nodes()).with_min_len(1024);
     nodes.map(move |nodes| signed_volume(kind, &positions(dimension, coordinates, nodes)).abs())
 }
 
@@ -76,21 +76,21 @@ pub(super) fn orient(mesh: &mut Mesh) -> Shapes {
     let dimension = mesh.dimension as usize;
     for group in &mut mesh.groups {
         let kind = group.kind;
-        let mut turned = Vec::new();
-        for (at, nodes) in group.connectivity.chunks_exact_mut(kind.n_nodes()).enumerate() {
+        let elements = group.connectivity.par_chunks_exact_mut(kind.n_nodes()).with_min_len(1024).enumerate();
+        let turn_over = |(at, nodes): (usize, &mut [u32])| {
             let x = positions(dimension, &mesh.coordinates, nodes);
             let volume = signed_volume(kind, &x);
             let edges = x[1..kind.n_nodes()].iter().map(|p| difference(*p, x[0]));
             let longest = edges.map(|e| dot(e, e)).fold(0., f64::max).sqrt();
             // False for a volume that is no number, too.
             let has_volume = volume.abs() > FLAT * longest.powi(kind.dimension() as i32);
-            if !has_volume || volume < 0. {
-                turned.push((at, has_volume));
-                if has_volume {
-                    turn(kind, nodes);
-                }
+            let is_turned = has_volume && volume < 0.;
+            if is_turned {
+                turn(kind, nodes);
             }
-        }
+            (!has_volume || is_turned).then_some((at, has_volume))
+        };
+        let turned: Vec<(usize, bool)> = elements.filter_map(turn_over).collect();
         for (at, has_volume) in turned {
             let found = if has_volume { &mut shapes.turned } else { &mut shapes.flat };
             found.add(&mesh.instances, group, at);

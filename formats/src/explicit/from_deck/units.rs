@@ -1,5 +1,7 @@
 //! Numbers that no consistent system of units gives, or that overflow before the first step.
 
+use rayon::prelude::*;
+
 use super::Findings;
 use super::shape::volumes;
 use crate::explicit::Material;
@@ -49,14 +51,21 @@ fn speed(material: &Material) -> Option<f64> {
 fn overflow(deck: &Deck, materials: &[Material], findings: &mut Findings) {
     let dimension = deck.mesh.dimension as usize;
     // By section: least and largest volume of its elements.
-    let mut ranges = vec![[f64::INFINITY, 0.]; deck.sections.len()];
+    let none = || vec![[f64::INFINITY, 0.]; deck.sections.len()];
+    let mut ranges = none();
+    let join = |ranges: &mut Vec<[f64; 2]>, section: usize, [low, high]: [f64; 2]| {
+        if let Some([least, most]) = ranges.get_mut(section) {
+            (*least, *most) = (low.min(*least), high.max(*most));
+        }
+    };
     for group in &deck.mesh.groups {
         let volumes = volumes(group.kind, dimension, &deck.mesh.coordinates, &group.connectivity);
-        for (volume, section) in volumes.zip(&group.section) {
-            if let Some([least, most]) = ranges.get_mut(*section as usize) {
-                *least = volume.min(*least);
-                *most = volume.max(*most);
-            }
+        let of_parts = volumes.zip(&group.section).fold(none, |mut ranges, (volume, section)| {
+            join(&mut ranges, *section as usize, [volume; 2]);
+            ranges
+        });
+        for part in of_parts.collect::<Vec<_>>() {
+            part.into_iter().enumerate().for_each(|(section, range)| join(&mut ranges, section, range));
         }
     }
     let is_held = |value: f64| (value as f32).is_normal() && ((1. / value) as f32).is_normal();

@@ -5,7 +5,7 @@
 mod device;
 mod limits;
 mod loads;
-mod permute;
+pub(super) mod permute;
 mod statistics;
 mod tables;
 #[cfg(test)]
@@ -89,7 +89,11 @@ pub fn arrange(mesh: Mesh, partition: Partition, options: &ArrangeOptions) -> Re
 ///
 /// # Errors
 /// See [`ArrangeError`].
-pub fn arrange_blocks(mesh: Mesh, partition: Partition, options: &ArrangeOptions) -> Result<BlockedMesh, ArrangeError> {
+pub fn arrange_blocks(
+    mut mesh: Mesh,
+    partition: Partition,
+    options: &ArrangeOptions,
+) -> Result<BlockedMesh, ArrangeError> {
     let start = Instant::now();
     let Partition { mut block_of_node, mut n_blocks, partitioner, capacity, seconds, graph } = partition;
     if block_of_node.len() != mesh.n_nodes() || graph.n_nodes() != mesh.n_nodes() {
@@ -123,7 +127,10 @@ pub fn arrange_blocks(mesh: Mesh, partition: Partition, options: &ArrangeOptions
     };
     drop((graph, ranks, block_of_node));
     let permuting = timings::stage("reorder the mesh");
-    let mesh = permute::to_solver_order(mesh, connectivity, &order.solver_from_model, &order.model_from_solver);
+    for (group, connectivity) in mesh.groups.iter_mut().zip(connectivity) {
+        group.connectivity = connectivity;
+    }
+    let mesh = permute::nodes(mesh, &order.solver_from_model, &order.model_from_solver);
     drop(permuting);
     let statistics = statistics::statistics(&blocks, &loads, partitioner);
     let statistics = PartitionStatistics { paper_limits: options.paper_limits, n_split, ..statistics };

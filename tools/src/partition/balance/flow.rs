@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use petgraph::unionfind::UnionFind;
 use rayon::prelude::*;
 
+use super::gains::Gains;
 use super::{Balance, Joins};
 use crate::partition::numbered_as_met;
 
@@ -81,8 +82,8 @@ impl Balance<'_> {
             }
         }
         for group in groups(&passes, self.n_blocks()) {
-            group.into_par_iter().with_min_len(4).for_each(|(from, to, count)| {
-                self.pass(from, to, count, self.dissolved[from as usize]);
+            group.into_par_iter().with_min_len(4).for_each_init(Gains::default, |gains, (from, to, count)| {
+                self.pass(joins, gains, [from, to], count, self.dissolved[from as usize]);
             });
         }
         total
@@ -155,6 +156,7 @@ impl Balance<'_> {
     /// Passes the nodes that blocks have above capacity along the shortest chains of blocks to blocks with room.
     pub(super) fn push_to_capacity(&mut self) {
         let joins = self.joins();
+        let mut gains = Gains::default();
         let mut come_from = vec![u32::MAX; self.n_blocks()];
         for block in 0..self.n_blocks() as u32 {
             for _ in 0..64 {
@@ -169,11 +171,11 @@ impl Balance<'_> {
                 // From the far end, so that no block between becomes fuller than it was.
                 let mut passed = u32::MAX;
                 for pair in chain.windows(2) {
-                    passed = self.pass(pair[1], pair[0], count.min(passed), false);
+                    passed = self.pass(&joins, &mut gains, [pair[1], pair[0]], count.min(passed), false);
                 }
                 if passed == 0 {
                     for pair in chain.windows(2) {
-                        self.pass(pair[1], pair[0], 1, true);
+                        self.pass(&joins, &mut gains, [pair[1], pair[0]], 1, true);
                     }
                 }
             }

@@ -3,15 +3,17 @@
 
 mod cut;
 mod flow;
+mod gains;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use gains::Gains;
 use rayon::prelude::*;
 
 use super::{NodeGraph, block_sizes};
+use crate::rows::offsets;
 
 /// Share of all places that the remaining blocks should fill. The rest is room for whole nodes and odd corners.
 pub(crate) const FILL: f64 = 0.9993;
@@ -66,17 +68,28 @@ pub(crate) fn balance(
     block_of.iter_mut().zip(&shared).for_each(|(block, new)| *block = new.load(Relaxed));
 }
 
-/// Lengths of joins between blocks, as compressed rows.
-#[derive(Clone)]
+/// Joins between blocks when they were looked at, as compressed rows.
 struct Joins {
     first: Vec<u32>,
     /// The other block, and the number of nodes of this block that read it.
     entries: Vec<(u32, u32)>,
+    /// Where the nodes of each entry begin, (n_entries + 1,), and these nodes. Some stand there twice.
+    node_first: Vec<u32>,
+    nodes: Vec<u32>,
+    /// Length of each block's list of members.
+    n_members: Vec<u32>,
 }
 
 impl Joins {
     fn of(&self, block: usize) -> &[(u32, u32)] {
         &self.entries[self.first[block] as usize..self.first[block + 1] as usize]
+    }
+
+    /// The nodes of a block that read another one.
+    fn nodes(&self, block: u32, other: u32) -> &[u32] {
+        let Ok(at) = self.of(block as usize).binary_search_by_key(&other, |entry| entry.0) else { return &[] };
+        let entry = self.first[block as usize] as usize + at;
+        &self.nodes[self.node_first[entry] as usize..self.node_first[entry + 1] as usize]
     }
 }
 
@@ -89,6 +102,8 @@ struct Balance<'a> {
     /// Nodes of each block. Some may have left since; those that came back stand there twice.
     members: Vec<Mutex<Vec<u32>>>,
     dissolved: Vec<bool>,
+    /// Nodes that had no more links to any other block than to their own, and nothing round them has changed since.
+    settled: Vec<AtomicBool>,
 }
 
 impl<'a> Balance<'a> {
@@ -99,7 +114,9 @@ impl<'a> Balance<'a> {
         }
         let members = members.into_iter().map(Mutex::new).collect();
         let dissolved = vec![false; sizes.len()];
-        Self { graph, block_of, capacity, sizes: sizes.into_iter().map(AtomicU32::new).collect(), members, dissolved }
+        let settled = block_of.iter().map(|_| AtomicBool::new(false)).collect();
+        let sizes = sizes.into_iter().map(AtomicU32::new).collect();
+        Self { graph, block_of, capacity, sizes, members, dissolved, settled }
     }
 
     fn n_blocks(&self) -> usize {
@@ -129,7 +146,7 @@ impl<'a> Balance<'a> {
     /// Adds a block of these nodes.
     fn add_block(&mut self, nodes: Vec<u32>) {
         let new = self.n_blocks() as u32;
-        nodes.iter().for_each(|&node| self.block_of[node as usize].store(new, Relaxed));
+        nodes.iter().for_each(|&node| self.set_block(node, new));
         self.sizes.push(AtomicU32::new(nodes.len() as u32));
         self.members.push(Mutex::new(nodes));
         self.dissolved.push(false);
@@ -141,10 +158,11 @@ impl<'a> Balance<'a> {
         *self.members(block) = nodes;
     }
 
-    /// Join lengths. Members that have left are removed first.
+    /// The joins. Members that have left are removed first.
     fn joins(&mut self) -> Joins {
         let (graph, block_of) = (self.graph, self.block_of);
-        let rows: Vec<Vec<(u32, u32)>> = self
+        // For each block the nodes that read others, each behind the other block in the upper half of the word; ascending.
+        let rows: Vec<Vec<u64>> = self
             .members
             .par_iter_mut()
             .zip(&self.sizes)
@@ -153,17 +171,14 @@ impl<'a> Balance<'a> {
             .map(|(block, (members, size))| {
                 let (block, members) = (block as u32, members.get_mut().unwrap_or_else(PoisonError::into_inner));
                 forget_departed(members, block_of, block, size.load(Relaxed));
-                let mut row: Vec<(u32, u32)> = Vec::with_capacity(8);
+                let mut row: Vec<u64> = Vec::new();
                 for &node in members.iter() {
                     let mut last = block;
                     for &other in graph.neighbours(node) {
                         let there = block_of[other as usize].load(Relaxed);
                         if there != block && there != last {
                             last = there;
-                            match row.iter_mut().find(|entry| entry.0 == there) {
-                                Some(entry) => entry.1 += 1,
-                                None => row.push((there, 1)),
-                            }
+                            row.push(u64::from(there) << 32 | u64::from(node));
                         }
                     }
                 }
@@ -171,50 +186,78 @@ impl<'a> Balance<'a> {
                 row
             })
             .collect();
-        let mut first = Vec::with_capacity(rows.len() + 1);
-        first.push(0);
-        let mut entries = Vec::new();
-        for row in rows {
-            entries.extend(row);
-            first.push(entries.len() as u32);
+        let (mut entries, mut lengths) = (Vec::new(), Vec::with_capacity(rows.len()));
+        for row in &rows {
+            let before = entries.len();
+            let joins = row.chunk_by(|a, b| a >> 32 == b >> 32);
+            entries.extend(joins.map(|join| ((join[0] >> 32) as u32, join.len() as u32)));
+            lengths.push((entries.len() - before) as u32);
         }
-        Joins { first, entries }
+        Joins {
+            first: offsets(lengths),
+            node_first: offsets(entries.iter().map(|entry| entry.1)),
+            nodes: rows.iter().flatten().map(|&word| word as u32).collect(),
+            n_members: self.members.iter_mut().map(|list| list.get_mut().map_or(0, |list| list.len() as u32)).collect(),
+            entries,
+        }
+    }
+
+    /// Calls with the nodes of a block that read another one, and some more. They are those that did so when the joins were
+    /// looked at, those that came since, and those linked to what came to the other block since.
+    fn for_each_beside(&self, joins: &Joins, block: u32, other: u32, mut call: impl FnMut(u32)) {
+        let mut call = |node: &u32| {
+            if self.block(*node) == block {
+                call(*node);
+            }
+        };
+        joins.nodes(block, other).iter().for_each(&mut call);
+        self.members(block)[joins.n_members[block as usize] as usize..].iter().for_each(&mut call);
+        for &node in &self.members(other)[joins.n_members[other as usize] as usize..] {
+            self.graph.neighbours(node).iter().for_each(&mut call);
+        }
     }
 
     /// Passes up to `count` nodes across a join, first those that have the most links to the other block. Unless `all` is set,
     /// the block that gives stays in one piece. Returns the number of nodes that were passed. It depends on these two blocks
     /// alone, and so do the nodes.
-    fn pass(&self, from: u32, to: u32, count: u32, all: bool) -> u32 {
+    fn pass(&self, joins: &Joins, gains: &mut Gains, [from, to]: [u32; 2], count: u32, all: bool) -> u32 {
         let graph = self.graph;
-        let mut heap: BinaryHeap<(i32, Reverse<u32>)> = BinaryHeap::new();
-        for &node in self.members(from).iter().filter(|&&node| self.block(node) == from) {
-            let (gain, linked) = self.gain(node, from, to);
-            if linked {
-                heap.push((gain, Reverse(node)));
+        gains.clear(self.size(from) as usize);
+        self.for_each_beside(joins, from, to, |node| {
+            if !gains.knows(node) {
+                let (gain, linked) = self.gain(node, from, to);
+                if linked {
+                    gains.add(node, 0, || gain);
+                }
             }
-        }
+        });
         let mut moved = 0;
         while moved < count && (all || self.size(from) > 1) {
-            let Some((gain, Reverse(node))) = heap.pop() else { break };
-            if self.block(node) != from || self.gain(node, from, to).0 != gain {
-                continue;
-            }
-            if !all && !self.is_removable(node, from) {
+            let Some(node) = gains.pop() else { break };
+            if self.block(node) != from || (!all && !self.is_removable(node, from)) {
                 continue;
             }
             self.give(node, from, to);
             moved += 1;
             for &other in graph.neighbours(node) {
                 if self.block(other) == from {
-                    heap.push((self.gain(other, from, to).0, Reverse(other)));
+                    // One link more to the other block, and one less inside.
+                    gains.add(other, 2, || self.gain(other, from, to).0);
                 }
             }
         }
         moved
     }
 
+    fn set_block(&self, node: u32, block: u32) {
+        self.block_of[node as usize].store(block, Relaxed);
+        for &other in self.graph.neighbours(node).iter().chain([&node]) {
+            self.settled[other as usize].store(false, Relaxed);
+        }
+    }
+
     fn give(&self, node: u32, from: u32, to: u32) {
-        self.block_of[node as usize].store(to, Relaxed);
+        self.set_block(node, to);
         self.members(to).push(node);
         self.sizes[from as usize].fetch_sub(1, Relaxed);
         self.sizes[to as usize].fetch_add(1, Relaxed);
@@ -275,7 +318,8 @@ impl<'a> Balance<'a> {
         let mut around: Vec<(u32, u32)> = Vec::new();
         for block in (0..self.n_blocks() as u32).filter(|&block| !self.dissolved[block as usize]) {
             let members = std::mem::take(&mut *self.members(block));
-            for &node in members.iter().filter(|&&node| self.block(node) == block) {
+            let unsettled = |node: u32| !self.settled[node as usize].load(Relaxed) && self.block(node) == block;
+            for &node in members.iter().filter(|&&node| unsettled(node)) {
                 around.clear();
                 let mut inside = 0;
                 for &other in graph.neighbours(node) {
@@ -285,6 +329,10 @@ impl<'a> Balance<'a> {
                         Some((_, links)) => *links += 1,
                         None => around.push((there, 1)),
                     }
+                }
+                if around.iter().all(|&(_, links)| links <= inside) {
+                    self.settled[node as usize].store(true, Relaxed);
+                    continue;
                 }
                 let has_room = |to: u32| !self.dissolved[to as usize] && (self.size(to) as usize) < most;
                 let open = around.iter().filter(|&&(to, _)| has_room(to));

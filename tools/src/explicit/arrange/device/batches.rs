@@ -72,7 +72,16 @@ struct Batch {
     rows: Vec<Placed>,
     /// One more than the row that has each node at each corner, and behind those in each turn; 0 for none.
     at: Vec<u32>,
+    /// The corners at which rows have each node, a bit each.
+    corners: Vec<u8>,
     n_turns: u16,
+}
+
+impl Batch {
+    fn make_room(&mut self, n_local: usize) {
+        self.at.resize(N_ROUNDS * n_local, 0);
+        self.corners.resize(n_local, 0);
+    }
 }
 
 /// Puts rows into batches; kept for its memory.
@@ -136,17 +145,30 @@ impl Rows<'_> {
         round * self.n_local + self.node(item, orientation, corner)
     }
 
-    fn is_free(&self, batch: &Batch, item: u32, orientation: &Orientation) -> bool {
-        (0..orientation.n).all(|corner| batch.at[self.place(item, orientation, corner, 0)] == 0)
-    }
-
     /// The first orientation in which no corner meets another row of the batch.
     fn free_orientation(&self, batch: &Batch, item: u32) -> Option<Orientation> {
-        self.orientations(item).iter().find(|orientation| self.is_free(batch, item, orientation)).copied()
+        let orientations = self.orientations(item);
+        let n = orientations.first()?.n;
+        let mut taken = [0; RING_NODES];
+        for (taken, &node) in taken.iter_mut().zip(&self.row(item)[..n]) {
+            *taken = batch.corners[usize::from(local_node(node))];
+        }
+        let is_free = |orientation: &&Orientation| {
+            let met = |corner: usize| taken[usize::from(orientation.corners[corner])] >> corner & 1;
+            (0..n).fold(0, |any, corner| any | met(corner)) == 0
+        };
+        orientations.iter().find(is_free).copied()
+    }
+
+    /// Enters a row at a corner, or takes what is there out.
+    fn set(&self, batch: &mut Batch, item: u32, orientation: &Orientation, corner: usize, entry: u32) {
+        batch.at[self.place(item, orientation, corner, 0)] = entry;
+        let corners = &mut batch.corners[self.node(item, orientation, corner)];
+        *corners = if entry == 0 { *corners & !(1 << corner) } else { *corners | 1 << corner };
     }
 
     fn put(&self, batch: &mut Batch, item: u32, orientation: Orientation) {
-        (0..orientation.n).for_each(|corner| batch.at[self.place(item, &orientation, corner, 0)] = item + 1);
+        (0..orientation.n).for_each(|corner| self.set(batch, item, &orientation, corner, item + 1));
         batch.rows.push(Placed { item, orientation, turns: [0; RING_NODES] });
     }
 
@@ -154,7 +176,7 @@ impl Rows<'_> {
     fn remove(&self, batch: &mut Batch, item: u32) -> bool {
         let Some(at) = batch.rows.iter().position(|row| row.item == item) else { return false };
         let orientation = batch.rows.swap_remove(at).orientation;
-        (0..orientation.n).for_each(|corner| batch.at[self.place(item, &orientation, corner, 0)] = 0);
+        (0..orientation.n).for_each(|corner| self.set(batch, item, &orientation, corner, 0));
         true
     }
 
@@ -184,9 +206,10 @@ impl Batcher {
         for batch in &mut batches {
             batch.rows.clear();
             batch.at.clear();
+            batch.corners.clear();
             batch.n_turns = 0;
         }
-        batches[..n_batches].iter_mut().for_each(|batch| batch.at.resize(N_ROUNDS * n_local, 0));
+        batches[..n_batches].iter_mut().for_each(|batch| batch.make_room(n_local));
         let rows = Rows { kind, items: &*items, width, depth, n_local, orientations: &self.orientations };
 
         let n = (items.elements.len() / depth) as u32;
@@ -197,7 +220,7 @@ impl Batcher {
             if !place_in_turns(&rows, &mut batches[..n_batches], item) {
                 batches.resize_with(batches.len().max(n_batches + 1), Batch::default);
                 let batch = &mut batches[n_batches];
-                batch.at.resize(N_ROUNDS * n_local, 0);
+                batch.make_room(n_local);
                 rows.put(batch, item, rows.orientations(item)[0]);
                 n_batches += 1;
             }
@@ -266,7 +289,10 @@ fn place_in_turns(rows: &Rows, batches: &mut [Batch], item: u32) -> bool {
     let Some((b, more, placed)) = best else { return false };
     let batch = &mut batches[b];
     for (corner, &turn) in placed.turns[..placed.orientation.n].iter().enumerate() {
-        batch.at[rows.place(item, &placed.orientation, corner, turn)] = item + 1;
+        match turn {
+            0 => rows.set(batch, item, &placed.orientation, corner, item + 1),
+            _ => batch.at[rows.place(item, &placed.orientation, corner, turn)] = item + 1,
+        }
     }
     batch.n_turns += more;
     batch.rows.push(placed);

@@ -4,7 +4,6 @@ use pogo_formats::explicit::block::DeviceTables;
 use pogo_formats::explicit::block::ring::{RING_ELEMENTS, ring_row};
 
 use super::items::Items;
-use crate::rows::accumulate;
 
 const NONE: u32 = u32::MAX;
 
@@ -18,15 +17,51 @@ const LEAST: [usize; 5] = [6, 5, 4, 3, 1];
 /// several, the one with the closest numbers.
 #[derive(Default)]
 pub(super) struct Rings {
-    /// The tetrahedron behind the face opposite to each node, (n, 4).
-    beyond: Vec<u32>,
+    /// What lies beyond the face opposite to each node, (n, 4).
+    beyond: Vec<Beyond>,
     taken: Vec<bool>,
     /// Length of the longest ring that was found for a tetrahedron; it can only become shorter.
     longest: Vec<u8>,
-    /// Faces by their lowest node: the two others, and where the face is in `beyond`.
-    first: Vec<u32>,
-    faces: Vec<(u32, u32)>,
+    /// Faces whose second tetrahedron is looked for, by the hash of their nodes: these, and where the face is in `beyond`.
+    faces: Vec<(u64, u32)>,
 }
+
+/// A tetrahedron beyond a face.
+#[derive(Clone, Copy)]
+struct Beyond {
+    element: u32,
+    /// Its corner that is at each corner of the tetrahedron on this side, two bits each. What is opposite to the face here
+    /// stands for what is opposite to it there.
+    corners: u8,
+}
+
+impl Beyond {
+    const NOTHING: Self = Self { element: NONE, corners: 0 };
+
+    fn corner(self, here: usize) -> usize {
+        usize::from(self.corners >> (2 * here) & 3)
+    }
+}
+
+/// Whether an even number of exchanges sorts four corners, by the corners in two bits each.
+const EVEN: [bool; 256] = {
+    let mut even = [false; 256];
+    let mut word = 0;
+    while word < 256 {
+        let (mut sign, mut i) = (true, 0);
+        while i < 4 {
+            let mut k = 0;
+            while k < i {
+                sign ^= word >> (2 * k) & 3 > word >> (2 * i) & 3;
+                k += 1;
+            }
+            i += 1;
+        }
+        even[word] = sign;
+        word += 1;
+    }
+    even
+};
 
 /// A ring that could be made.
 struct Ring {
@@ -40,11 +75,11 @@ struct Ring {
 
 impl Rings {
     /// Rings of `tetrahedra` in `rings`, the longest first.
-    pub(super) fn join(&mut self, n_nodes: usize, tetrahedra: &Items, rings: &mut Items) {
+    pub(super) fn join(&mut self, tetrahedra: &Items, rings: &mut Items) {
         let n = tetrahedra.elements.len();
         rings.nodes.clear();
         rings.elements.clear();
-        self.find_neighbours(n_nodes, &tetrahedra.nodes);
+        self.find_neighbours(&tetrahedra.nodes);
         self.taken.clear();
         self.taken.resize(n, false);
         self.longest.clear();
@@ -90,22 +125,6 @@ impl Rings {
     fn around(&self, seed: u32, edge: [usize; 4], nodes: &[u16]) -> Ring {
         let node = |element: u32, corner: usize| nodes[4 * element as usize + corner];
         let [a, b, c, d] = edge.map(|corner| node(seed, corner));
-        // The tetrahedron beyond the face (a, b, `shared`), opposite to `corner`; its other corner, and that of `shared`.
-        let beyond = |forwards: bool, element: u32, corner: usize, shared: u16| {
-            let next = self.beyond[4 * element as usize + corner];
-            if next == NONE || self.taken[next as usize] {
-                return None;
-            }
-            let corner = |of: u16| (0..4).find(|&k| node(next, k) == of);
-            let other = (0..4).find(|&k| ![a, b, shared].contains(&node(next, k)))?;
-            let (at_a, at_b, behind) = (corner(a)?, corner(b)?, corner(shared)?);
-            // With the wrong order of nodes, both tetrahedra would lie on the same side of the face.
-            let even = |corners: [usize; 4]| {
-                (0..4).flat_map(|i| (0..i).map(move |k| (k, i))).filter(|&(k, i)| corners[k] > corners[i]).count() % 2
-                    == 0
-            };
-            (even([at_a, at_b, behind, other]) == forwards).then_some((next, other, behind))
-        };
         let mut ring = Ring {
             elements: [seed; RING_ELEMENTS],
             n: 1,
@@ -115,84 +134,114 @@ impl Rings {
             closed: false,
         };
         // Forwards beyond (a, b, d), then backwards beyond (a, b, c).
-        let (mut element, mut corner, mut shared) = (seed, edge[2], d);
-        while let Some((next, other, behind)) = beyond(true, element, corner, shared) {
-            if node(next, other) == c {
+        let (mut element, mut corners) = (seed, edge);
+        while let Some((next, there)) = self.step(element, corners, true) {
+            let other = node(next, there[3]);
+            if other == c {
                 // One more tetrahedron closes the ring.
                 ring.elements[ring.n] = next;
                 ring.n += 1;
                 ring.closed = ring.n > 2;
                 break;
             }
-            if ring.n_around == RING_ELEMENTS || ring.around[..ring.n_around].contains(&node(next, other)) {
+            if ring.n_around == RING_ELEMENTS || ring.around[..ring.n_around].contains(&other) {
                 break;
             }
             ring.elements[ring.n] = next;
             ring.n += 1;
-            ring.around[ring.n_around] = node(next, other);
+            ring.around[ring.n_around] = other;
             ring.n_around += 1;
-            (element, corner, shared) = (next, behind, node(next, other));
+            (element, corners) = (next, there);
         }
         if ring.n == 2 && ring.n_around == 2 {
             // Two tetrahedra with the same nodes make no ring.
             ring.n = 1;
         }
-        (element, corner, shared) = (seed, edge[3], c);
+        (element, corners) = (seed, [edge[0], edge[1], edge[3], edge[2]]);
         while !ring.closed && ring.n_around < RING_ELEMENTS {
-            let Some((next, other, behind)) = beyond(false, element, corner, shared) else { break };
-            if ring.around[..ring.n_around].contains(&node(next, other)) {
+            let Some((next, there)) = self.step(element, corners, false) else { break };
+            let other = node(next, there[3]);
+            if ring.around[..ring.n_around].contains(&other) {
                 break;
             }
             ring.elements.copy_within(0..ring.n, 1);
             ring.elements[0] = next;
             ring.n += 1;
             ring.around.copy_within(0..ring.n_around, 1);
-            ring.around[0] = node(next, other);
+            ring.around[0] = other;
             ring.n_around += 1;
-            (element, corner, shared) = (next, behind, node(next, other));
+            (element, corners) = (next, there);
         }
         ring
     }
 
+    /// The free tetrahedron beyond a face, with its corners in the order of those here: the two ends of the edge, the corner
+    /// opposite to the face, and the third corner of the face. They are those of the next face to cross.
+    fn step(&self, element: u32, [a, b, opposite, shared]: [usize; 4], forwards: bool) -> Option<(u32, [usize; 4])> {
+        let beyond = self.beyond[4 * element as usize + opposite];
+        if beyond.element == NONE || self.taken[beyond.element as usize] {
+            return None;
+        }
+        let there = [a, b, shared, opposite].map(|corner| beyond.corner(corner));
+        // With the wrong order of nodes, both tetrahedra would lie on the same side of the face.
+        let word = there[0] | there[1] << 2 | there[2] << 4 | there[3] << 6;
+        (EVEN[word] == forwards).then_some((beyond.element, there))
+    }
+
     /// Finds the tetrahedron beyond each face. Where more than two share a face, the first two are neighbours.
-    fn find_neighbours(&mut self, n_nodes: usize, nodes: &[u16]) {
-        let n = nodes.len() / 4;
+    fn find_neighbours(&mut self, nodes: &[u16]) {
+        const FREE: u64 = u64::MAX;
+        let tetrahedra = nodes.as_chunks::<4>().0;
         self.beyond.clear();
-        self.beyond.resize(4 * n, NONE);
-        self.first.clear();
-        self.first.resize(n_nodes + 1, 0);
-        let face = |at: usize| {
-            let mut face = [0; 3];
-            let corners = (0..4).filter(|&corner| corner != at % 4);
-            face.iter_mut().zip(corners).for_each(|(to, corner)| *to = nodes[at / 4 * 4 + corner]);
-            face.sort_unstable();
-            face
-        };
-        for at in 0..4 * n {
-            self.first[usize::from(face(at)[0])] += 1;
-        }
-        accumulate(&mut self.first);
+        self.beyond.resize(nodes.len(), Beyond::NOTHING);
+        let size = (nodes.len() + nodes.len() / 2).next_power_of_two();
         self.faces.clear();
-        self.faces.resize(4 * n, (0, 0));
-        for at in (0..4 * n).rev() {
-            let [low, middle, high] = face(at);
-            let first = &mut self.first[usize::from(low)];
-            *first -= 1;
-            self.faces[*first as usize] = (u32::from(middle) << 16 | u32::from(high), at as u32);
-        }
-        for bounds in self.first.windows(2) {
-            let faces = &mut self.faces[bounds[0] as usize..bounds[1] as usize];
-            faces.sort_unstable();
-            let mut i = 0;
-            while i + 1 < faces.len() {
-                let ((key, one), (other_key, other)) = (faces[i], faces[i + 1]);
-                if key == other_key {
-                    self.beyond[one as usize] = other / 4;
-                    self.beyond[other as usize] = one / 4;
-                    i += 1;
+        self.faces.resize(size, (FREE, NONE));
+        for (element, nodes) in (0..).zip(tetrahedra) {
+            for corner in 0..4 {
+                let [low, middle, high] = face(*nodes, corner);
+                let key = u64::from(low) << 32 | u64::from(middle) << 16 | u64::from(high);
+                let mut place = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (size - 1);
+                while self.faces[place].0 != FREE && self.faces[place].0 != key {
+                    place = (place + 1) & (size - 1);
                 }
-                i += 1;
+                let at = 4 * element + corner as u32;
+                match self.faces[place].1 {
+                    NONE => self.faces[place] = (key, at),
+                    other => {
+                        self.join_at(at, other, tetrahedra);
+                        // A third one would look for a fourth.
+                        self.faces[place].1 = NONE;
+                    }
+                }
             }
         }
     }
+
+    /// Makes the tetrahedra on both sides of a face neighbours; the places are those in `beyond`.
+    fn join_at(&mut self, one: u32, other: u32, tetrahedra: &[[u16; 4]]) {
+        for (here, there) in [(one, other), (other, one)] {
+            let (nodes, beyond) = (tetrahedra[here as usize / 4], tetrahedra[there as usize / 4]);
+            let corner = |k: usize| match k == here as usize % 4 {
+                true => there as usize % 4,
+                false => beyond.iter().position(|&node| node == nodes[k]).unwrap_or(0),
+            };
+            let corners = (0..4).fold(0, |word, k| word | corner(k) << (2 * k)) as u8;
+            self.beyond[here as usize] = Beyond { element: there / 4, corners };
+        }
+    }
+}
+
+/// The nodes of the face opposite to a corner, ascending.
+fn face(nodes: [u16; 4], corner: usize) -> [u16; 3] {
+    let [mut a, mut b, mut c] = match corner {
+        0 => [nodes[1], nodes[2], nodes[3]],
+        1 => [nodes[0], nodes[2], nodes[3]],
+        2 => [nodes[0], nodes[1], nodes[3]],
+        _ => [nodes[0], nodes[1], nodes[2]],
+    };
+    (a, b) = (a.min(b), a.max(b));
+    (b, c) = (b.min(c), b.max(c));
+    (a, b) = (a.min(b), a.max(b));
+    [a, b, c]
 }

@@ -67,7 +67,7 @@ impl Arranger {
             self.kept.keep(&mut self.items);
             let ringed = run.kind.shape() == ElementShape::Tetrahedron;
             if ringed {
-                self.rings.join(n_local, &self.items, &mut self.ringed);
+                self.rings.join(&self.items, &mut self.ringed);
             }
             let items = if ringed { &mut self.ringed } else { &mut self.items };
             if items.elements.is_empty() {
