@@ -31,7 +31,7 @@ pub(crate) fn return_large_blocks() {
 }
 
 /// Keeps what is freed for what is allocated next: half as many new pages, which the system has to clear. The holes that stay
-/// are a twentieth of a large model's memory, and too much of a small one's.
+/// are a twentieth of a large model's memory (a third of the host's where a device has the vectors), and too much of a small one's.
 pub(crate) fn keep_freed_blocks() {
     set_heap(M_MMAP_MAX, 0);
     set_heap(M_TRIM_THRESHOLD, i32::MAX);

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use pogo_formats::voxel::{BricksView, NO_BRICK, morton_position};
+use pogo_formats::voxel::{BricksView, NO_BRICK, masks::Mask, morton_position};
+use rayon::prelude::*;
 
 /// Positions of the 512 slots of a brick.
 pub(crate) struct Slots {
@@ -53,4 +54,53 @@ pub(crate) fn for_each_slot(mask: &[u64], select: &[u64; 8], mut act: impl FnMut
         }
         before += whole.count_ones() as usize;
     }
+}
+
+/// Bits of a plane that stand at x = 0.
+pub(crate) const X0: u64 = 0x0101_0101_0101_0101;
+
+/// A mask of slots plane by plane: bit 8 y + x of word z.
+pub(crate) fn in_rows(mask: &[u64]) -> Mask {
+    let mut out = [0; 8];
+    for (word, cells) in mask.iter().enumerate() {
+        // Eight consecutive slots are a cell of 2 × 2 × 2 voxels.
+        for (cell, octants) in cells.to_le_bytes().into_iter().enumerate() {
+            let lowest = SLOTS.voxel[64 * word + 8 * cell];
+            let (z, shift) = (usize::from(lowest / 64), lowest % 64);
+            let two_rows = |octants: u8| (u64::from(octants & 3) | u64::from(octants & 12) << 6) << shift;
+            out[z] |= two_rows(octants);
+            out[z + 1] |= two_rows(octants >> 4);
+        }
+    }
+    out
+}
+
+/// Number of pairs of nodes that share a voxel, those of a node with itself counted once and others twice: the non-zero blocks of
+/// the stiffness.
+///
+/// Across a voxel there are eight such pairs, across a face four, along an edge two.
+pub(crate) fn count_blocks(bricks: &BricksView) -> usize {
+    let planes: Vec<Mask> = bricks.element_mask.par_chunks(8).map(in_rows).collect();
+    let below_x = |own: u64, low: u64| own << 1 & !X0 | low >> 7 & X0;
+    let below_y = |own: u64, low: u64| own << 8 | low >> 56;
+    let of_brick = |brick: usize| {
+        // At each place of plane z the voxel, and those below it in x, in y, and in both.
+        let around = |d: usize, z: usize| {
+            let of = |e: usize| below(bricks, brick, d | e).map_or(0, |brick| planes[brick][z]);
+            let (own, x, y, xy) = (of(0), of(1), of(2), of(3));
+            let (low_y, low_xy) = (below_y(own, y), below_y(x, xy));
+            [own, below_x(own, x), low_y, below_x(low_y, low_xy)]
+        };
+        let mut under = around(4, 7);
+        let mut sum = 0;
+        for z in 0..8 {
+            let ([a, x, y, xy], [b, bx, by, _]) = (around(0, z), under);
+            let (faces, edges) = ([a | x, a | y, a | b], [a | x | y | xy, a | x | b | bx, a | y | b | by]);
+            let count = |bits: &[u64]| bits.iter().map(|bits| bits.count_ones() as usize).sum::<usize>();
+            sum += 8 * count(&[a]) + 4 * count(&faces) + 2 * count(&edges);
+            under = [a, x, y, xy];
+        }
+        sum
+    };
+    (0..bricks.n_bricks()).into_par_iter().map(of_brick).sum::<usize>() + bricks.n_nodes()
 }

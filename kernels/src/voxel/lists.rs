@@ -6,40 +6,51 @@ use rayon::prelude::*;
 
 use crate::shared::Shared;
 
-/// A list of numbers for each index.
+/// A list of values for each index.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Lists {
+pub(crate) struct Lists<T = u32> {
     /// First entry of each list in `values`, and the end.
     first: Vec<u32>,
-    values: Vec<u32>,
+    values: Vec<T>,
 }
 
 impl Lists {
+    /// For each of `n` keys the sources that name it, ascending; there are `n_sources`, and `keys` gives those of one.
+    pub fn by_key<I: Iterator<Item = u32>>(n: usize, n_sources: usize, keys: impl Fn(usize) -> I + Sync) -> Self {
+        Self::of_entries(n, n_sources, |source| keys(source).map(move |key| (key, source as u32)))
+    }
+}
+
+impl<T: Copy + Default + Ord + Send + Sync> Lists<T> {
     /// Lists of these lengths.
-    pub fn new(lengths: impl Iterator<Item = u32>, values: Vec<u32>) -> Self {
+    pub fn new(lengths: impl Iterator<Item = u32>, values: Vec<T>) -> Self {
         Self { first: starts(lengths), values }
     }
 
-    /// For each of `n` keys the sources that name it, ascending; there are `n_sources`, and `keys` gives those of one.
-    pub fn by_key<I: Iterator<Item = u32>>(n: usize, n_sources: usize, keys: impl Fn(usize) -> I + Sync) -> Self {
+    /// For each of `n` keys its values, ascending; there are `n_sources`, and `entries` gives the keys and values of one.
+    pub fn of_entries<I: Iterator<Item = (u32, T)>>(
+        n: usize,
+        n_sources: usize,
+        entries: impl Fn(usize) -> I + Sync,
+    ) -> Self {
         let next: Vec<AtomicU32> = (0..n).into_par_iter().map(|_| AtomicU32::new(0)).collect();
         let add = |key: u32| next[key as usize].fetch_add(1, Relaxed);
         let sources = || (0..n_sources).into_par_iter().with_min_len(1 << 10);
         sources().for_each(|source| {
-            for key in keys(source) {
+            for (key, _) in entries(source) {
                 add(key);
             }
         });
         let first = starts(next.iter().map(|count| count.load(Relaxed)));
         next.par_iter().zip(&first).for_each(|(next, &first)| next.store(first, Relaxed));
         let n_values = first.last().map_or(0, |&end| end as usize);
-        let mut values = vec![0_u32; n_values];
+        let mut values = vec![T::default(); n_values];
         let shared = Shared::new(&mut values);
         sources().for_each(|source| {
-            for key in keys(source) {
+            for (key, value) in entries(source) {
                 let at = add(key) as usize;
                 // SAFETY: each entry is counted out once.
-                unsafe { shared.part(at..at + 1)[0] = source as u32 };
+                unsafe { shared.part(at..at + 1)[0] = value };
             }
         });
         (0..n).into_par_iter().with_min_len(1 << 10).for_each(|key| {
@@ -51,7 +62,7 @@ impl Lists {
 
     /// The list of an index.
     #[inline(always)]
-    pub fn of(&self, index: usize) -> &[u32] {
+    pub fn of(&self, index: usize) -> &[T] {
         &self.values[self.first[index] as usize..self.first[index + 1] as usize]
     }
 }
@@ -65,5 +76,17 @@ pub(crate) fn starts(lengths: impl Iterator<Item = u32>) -> Vec<u32> {
         end += length;
         end
     }));
+    out
+}
+
+/// Parts of a list, one behind the other.
+pub(crate) fn joined<T: Copy + Default + Send + Sync>(parts: &[Vec<T>]) -> Vec<T> {
+    let first = starts(parts.iter().map(|part| part.len() as u32));
+    let mut out = vec![T::default(); first.last().map_or(0, |&end| end as usize)];
+    let to = Shared::new(&mut out);
+    parts.par_iter().zip(&first).for_each(|(part, &first)| {
+        // SAFETY: each part has a range of its own.
+        unsafe { to.part(first as usize..first as usize + part.len()) }.copy_from_slice(part);
+    });
     out
 }

@@ -7,7 +7,7 @@
 use pogo_formats::voxel::{BricksView, masks::Mask};
 use rayon::prelude::*;
 
-use super::bricks::{ALL_SLOTS, SLOTS, for_each_slot};
+use super::bricks::{ALL_SLOTS, SLOTS, X0, for_each_slot, in_rows};
 use super::elements::Elements;
 use crate::shared::Shared;
 use crate::simd::{Level, Real, same_numbers, same_numbers_mut, same_value, same_value_mut};
@@ -17,9 +17,6 @@ pub(super) type Lines<T> = [[[T; 16]; 9]; 3];
 /// Sums on a plane of 9 × 9 nodes: component and y, then what each of eight elements adds to its lower node in x (0 to 7)
 /// and to its upper one (16 to 23). Between them stands 0, so that node x has entries x and 15 + x.
 pub(super) type Sums<T> = [[[T; 24]; 9]; 3];
-
-/// Bits of a plane that stand at x = 0.
-const X0: u64 = 0x0101_0101_0101_0101;
 
 /// Masks of all bricks in rows.
 #[derive(Debug, Default)]
@@ -40,13 +37,6 @@ pub(super) fn side(plane: u64, z: usize, d: usize) -> u64 {
 
 impl Rows {
     pub fn new(bricks: &BricksView) -> Self {
-        let in_rows = |mask: &[u64]| {
-            let mut out = [0; 8];
-            for_each_slot(mask, &ALL_SLOTS, |slot, _| {
-                out[usize::from(SLOTS.voxel[slot]) / 64] |= 1 << (SLOTS.voxel[slot] % 64)
-            });
-            out
-        };
         let all = |masks: &[u64]| masks.par_chunks(8).map(in_rows).collect();
         Self { node: all(bricks.node_mask), element: all(bricks.element_mask) }
     }

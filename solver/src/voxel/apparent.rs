@@ -4,6 +4,7 @@ use pogo_formats::voxel::VoxelSetup;
 use pogo_formats::voxel::setup::{Analysis, VoxelOutput};
 use pogo_formats::voxel::summary::{Apparent, Failure, Histogram};
 use pogo_formats::words::Choice;
+use rayon::prelude::*;
 
 use super::case::coordinates;
 use super::results::{Reactions, Solution, centre, extents, loaded_axis, side};
@@ -62,32 +63,72 @@ fn rotation(solution: &Solution<'_>, nodes: &[u32], centre: [f64; 3], about: usi
     if square > 0.0 { along / square } else { 0.0 }
 }
 
+/// Values that a thread takes at a time.
+const PIECE: usize = 1 << 18;
+
 /// Counts in classes of equal width up to the largest value.
-pub(super) fn histogram(mut values: Vec<f32>, bins: u32) -> Histogram {
-    let maximum = f64::from(values.iter().copied().fold(0.0_f32, f32::max));
-    let mut counts = vec![0_u64; bins.max(1) as usize];
-    let last = counts.len() - 1;
-    let mut sum = 0.0;
-    for &value in &values {
-        sum += f64::from(value);
-        let class = if maximum > 0.0 { f64::from(value) / maximum * (last + 1) as f64 } else { 0.0 };
-        counts[(class as usize).min(last)] += 1;
-    }
-    let n = values.len();
-    let middle = n / 2;
-    let median = if n > 0 { f64::from(*values.select_nth_unstable_by(middle, f32::total_cmp).1) } else { 0.0 };
+pub(super) fn histogram(values: &[f32], bins: u32) -> Histogram {
+    let largest = |piece: &[f32]| piece.iter().copied().fold(0.0_f32, f32::max);
+    let maximum = f64::from(values.par_chunks(PIECE).map(largest).reduce(|| 0.0, f32::max));
+    let n_classes = bins.max(1) as usize;
+    let class = |value: f32| {
+        let class = if maximum > 0.0 { f64::from(value) / maximum * n_classes as f64 } else { 0.0 };
+        (class as usize).min(n_classes - 1)
+    };
+    let (n, counts) = (values.len(), || count(values, n_classes, |value| Some(class(value))));
+    let median = || if n > 0 { f64::from(nth(values, n / 2)) } else { 0.0 };
+    // The sum keeps one order.
+    let sum = || values.iter().fold(0.0, |sum, &value| sum + f64::from(value));
+    let (sum, (median, counts)) = rayon::join(sum, || rayon::join(median, counts));
     Histogram { maximum, mean: sum / n.max(1) as f64, median, counts }
+}
+
+/// How many of the values are in each of `n` classes.
+fn count(values: &[f32], n: usize, class: impl Fn(f32) -> Option<usize> + Sync) -> Vec<u64> {
+    let of_piece = |mut counts: Vec<u64>, piece: &[f32]| {
+        piece.iter().filter_map(|&value| class(value)).for_each(|class| counts[class] += 1);
+        counts
+    };
+    let none = || vec![0_u64; n];
+    let add = |mut a: Vec<u64>, b: Vec<u64>| {
+        a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+        a
+    };
+    values.par_chunks(PIECE).fold(none, of_piece).reduce(none, add)
+}
+
+/// The value with `n` values before it in the order of [`f32::total_cmp`].
+fn nth(values: &[f32], n: usize) -> f32 {
+    const HALF: u32 = 16;
+    // Numbers in the same order; the upper half of the bits is found first, then the lower one.
+    let key = |value: f32| {
+        let bits = value.to_bits();
+        if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
+    };
+    let mut n = n as u64;
+    let mut find = |counts: Vec<u64>| {
+        let found = counts.iter().position(|&count| {
+            let is_here = n < count;
+            n -= if is_here { 0 } else { count };
+            is_here
+        });
+        found.unwrap_or(0) as u32
+    };
+    let upper = find(count(values, 1 << HALF, |value| Some((key(value) >> HALF) as usize)));
+    let lower = |value: f32| (key(value) >> HALF == upper).then(|| (key(value) & ((1 << HALF) - 1)) as usize);
+    let found = upper << HALF | find(count(values, 1 << HALF, lower));
+    f32::from_bits(if found >> 31 == 1 { found & !(1 << 31) } else { !found })
 }
 
 /// Pistoia et al. (Bone 30, 2002): failure when a share of the volume passes a strain, given the effective strains of all
 /// voxels.
-pub(super) fn failure(mut sorted: Vec<f32>, output: &VoxelOutput, load: [f64; 3]) -> Failure {
+pub(super) fn failure(strains: &[f32], output: &VoxelOutput, load: [f64; 3]) -> Failure {
     let (share, strain) = (output.failure_volume, output.failure_strain);
-    let n = sorted.len();
+    let n = strains.len();
     let above = ((share * n as f64).round() as usize).clamp(1, n.max(1));
     let passed = match n {
         0 => 0.0,
-        n => f64::from(*sorted.select_nth_unstable_by(n - above, f32::total_cmp).1),
+        n => f64::from(nth(strains, n - above)),
     };
     let factor = strain / passed;
     let energy = output.failure_energy.word();
@@ -101,12 +142,23 @@ mod tests {
     #[test]
     fn the_share_that_fails_is_counted_from_the_top() {
         let values: Vec<f32> = (1..=100).map(|n| n as f32 * 1e-4).collect();
-        let failure = failure(values.clone(), &VoxelOutput::default(), [0.0, 0.0, -10.0]);
+        let failure = failure(&values, &VoxelOutput::default(), [0.0, 0.0, -10.0]);
         assert!((failure.strain_passed - 99e-4).abs() < 1e-9);
         assert!((failure.load[2] + 10.0 * 0.007 / 99e-4).abs() < 1e-5);
-        let histogram = histogram(values, 10);
+        let histogram = histogram(&values, 10);
         assert_eq!(histogram.counts.iter().sum::<u64>(), 100);
         assert!((histogram.mean - 50.5e-4).abs() < 1e-9);
         assert!((histogram.maximum - 1e-2).abs() < 1e-9);
+    }
+
+    #[test]
+    fn values_are_found_by_their_place() {
+        let values: Vec<f32> = (0..10_000_u32).map(|i| f32::from_bits(i.wrapping_mul(2_654_435_761))).collect();
+        let values: Vec<f32> = values.into_iter().chain([0.0, -0.0, 1.0, 1.0, f32::INFINITY]).collect();
+        let mut sorted = values.clone();
+        sorted.sort_unstable_by(f32::total_cmp);
+        for (n, expected) in sorted.iter().enumerate() {
+            assert_eq!(nth(&values, n).to_bits(), expected.to_bits(), "{n}");
+        }
     }
 }

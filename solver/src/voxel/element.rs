@@ -13,12 +13,21 @@ pub(super) const N_DOFS: usize = 24;
 /// Degrees of freedom are 3 c + direction. Voigt's order is xx, yy, zz, yz, xz, xy with engineering shears.
 #[derive(Debug, Clone)]
 pub(super) struct Cube {
-    /// ∫ Bᵀ D B dV by 2 × 2 × 2 Gauss points, which is exact.
+    /// Columns of ∫ Bᵀ D B dV by 2 × 2 × 2 Gauss points, which is exact.
     pub stiffness: Box<[[f64; N_DOFS]; N_DOFS]>,
     /// D for E = 1.
     pub elasticity: [[f64; 6]; 6],
-    /// B at the centre.
-    centre: [[f64; N_DOFS]; 6],
+    /// Columns of B at the centre.
+    centre: [[f64; 6]; N_DOFS],
+}
+
+/// Product of a matrix, given by its columns, and a vector. Rows are summed up side by side, each in the order of the columns.
+fn product<const M: usize, const N: usize>(columns: &[[f64; M]; N], x: &[f64; N]) -> [f64; M] {
+    let mut y = columns[0].map(|a| a * x[0]);
+    for (column, &x) in columns.iter().zip(x).skip(1) {
+        y.iter_mut().zip(column).for_each(|(y, a)| *y += a * x);
+    }
+    y
 }
 
 /// D of an isotropic material with E = 1.
@@ -60,8 +69,8 @@ impl Cube {
         for g in 0..8 {
             let xi = [g & 1, g >> 1 & 1, g >> 2].map(|upper| if upper == 1 { 0.5 + point } else { 0.5 - point });
             let b = strain_matrix(xi);
-            for (row, out) in stiffness.iter_mut().enumerate() {
-                for (column, out) in out.iter_mut().enumerate() {
+            for (column, out) in stiffness.iter_mut().enumerate() {
+                for (row, out) in out.iter_mut().enumerate() {
                     for i in 0..6 {
                         for j in 0..6 {
                             *out += 0.125 * b[i][row] * elasticity[i][j] * b[j][column];
@@ -70,17 +79,18 @@ impl Cube {
                 }
             }
         }
-        Self { stiffness, elasticity, centre: strain_matrix([0.5; 3]) }
+        let centre = strain_matrix([0.5; 3]);
+        Self { stiffness, elasticity, centre: std::array::from_fn(|column| centre.map(|row| row[column])) }
     }
 
     /// K u of an element with E h = 1.
     pub fn apply(&self, u: &[f64; N_DOFS]) -> [f64; N_DOFS] {
-        std::array::from_fn(|row| self.stiffness[row].iter().zip(u).map(|(k, u)| k * u).sum())
+        product(&self.stiffness, u)
     }
 
     /// ε at the centre for h = 1.
     pub fn strain(&self, u: &[f64; N_DOFS]) -> [f64; 6] {
-        std::array::from_fn(|i| self.centre[i].iter().zip(u).map(|(b, u)| b * u).sum())
+        product(&self.centre, u)
     }
 
     /// σ for E = 1.

@@ -137,26 +137,25 @@ pub(super) fn each_of_pieces<T: Send>(
     in_pieces(bricks, 0..bricks.n_bricks().div_ceil(PIECE), |_| true, act)
 }
 
-/// Fills two tables with what `values` gives for each element, and adds up its third number, piece by piece.
-pub(super) fn fill(
+/// Fills tables with what `values` gives for each element, and adds up its last number, piece by piece.
+pub(super) fn fill<const N: usize>(
     bricks: &BricksView<'_>,
-    [mut one, mut other]: [&mut [f32]; 2],
-    values: impl Fn(&Element) -> ([f32; 2], f64) + Sync,
+    mut tables: [&mut [f32]; N],
+    values: impl Fn(&Element) -> ([f32; N], f64) + Sync,
 ) -> f64 {
     let first = |piece: usize| bricks.element_first[bricks.n_bricks().min(piece * PIECE)] as usize;
     let pieces = (0..bricks.n_bricks().div_ceil(PIECE)).map(|piece| {
         let n = first(piece + 1) - first(piece);
-        let cut = [&mut one, &mut other].map(|table| table.split_off_mut(..n).unwrap_or_default());
-        (piece, cut)
+        (piece, tables.each_mut().map(|table| table.split_off_mut(..n).unwrap_or_default()))
     });
-    let pieces: Vec<(usize, [&mut [f32]; 2])> = pieces.collect();
-    let of_piece = |(piece, [one, other]): (usize, [&mut [f32]; 2])| {
+    let pieces: Vec<(usize, [&mut [f32]; N])> = pieces.collect();
+    let of_piece = |(piece, mut tables): (usize, [&mut [f32]; N])| {
         let (mut sum, mut table) = (0.0, BrickNodes::default());
         for brick in piece * PIECE..bricks.n_bricks().min((piece + 1) * PIECE) {
             for_brick(bricks, brick, &mut table, |element| {
                 let at = element.number as usize - first(piece);
                 let (of_element, summand) = values(&element);
-                [one[at], other[at]] = of_element;
+                tables.iter_mut().zip(of_element).for_each(|(table, value)| table[at] = value);
                 sum += summand;
             });
         }

@@ -4,7 +4,7 @@ use pogo_formats::voxel::setup::{Analysis, LoadCase, NodeRegion};
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 
 use super::case::{Conditions, coordinates, magnitude};
-use super::elements::{Matter, each_of_pieces, fill, gather, internal_force};
+use super::elements::{Matter, fill, gather, internal_force};
 
 /// Reactions: K u − f at prescribed degrees of freedom, nil elsewhere.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -72,13 +72,14 @@ impl Solution<'_> {
     /// Effective strain of each element by the strain at its centre: √(ε : D ε / E).
     pub fn central_strains(&self) -> Vec<f32> {
         let (h, displacement) = (self.mesh.spacing, self.displacement);
-        let of_pieces = each_of_pieces(&self.mesh.bricks, |strains, element| {
+        let mut strains = vec![0.0; self.mesh.bricks.n_elements()];
+        fill(&self.mesh.bricks, [&mut strains], |element| {
             let cube = self.matter.cube(element.number);
             let strain = cube.strain(&gather(displacement, &element.nodes));
             let twice = strain.iter().zip(cube.stress(&strain)).map(|(e, s)| e * s).sum::<f64>();
-            strains.push((twice.max(0.0).sqrt() / h) as f32);
+            ([(twice.max(0.0).sqrt() / h) as f32], 0.0)
         });
-        of_pieces.into_iter().flatten().collect()
+        strains
     }
 
     /// Mean displacement of a face's nodes.

@@ -64,7 +64,7 @@ pub(super) fn run(
     setup.solver.check().map_err(|reason| call.refuse(format!("solver settings: {reason}")))?;
     call.check_memory(files::need(mesh, setup, call))?;
     let engine = Engine::new(setup, most_ranks(&mesh.bricks), grid, call, observer)?;
-    if engine.is_on_cpu() && 3 * mesh.bricks.n_nodes() >= LARGE {
+    if 3 * mesh.bricks.n_nodes() >= LARGE {
         heap::keep_freed_blocks();
     } else {
         heap::return_large_blocks();

@@ -42,16 +42,15 @@ pub(super) fn summarise(
                 }
                 _ => reactions.sum(&high),
             };
-            let strains = match setup.output.failure_energy {
-                FailureEnergy::Centre => solution.central_strains(),
-                FailureEnergy::Mean => effective.clone(),
-            };
-            failure(strains, &setup.output, load)
+            match setup.output.failure_energy {
+                FailureEnergy::Centre => failure(&solution.central_strains(), &setup.output, load),
+                FailureEnergy::Mean => failure(&effective, &setup.output, load),
+            }
         })
     };
     // Each goes through all elements, and they wait for nothing of each other.
     let ((failure, energy_density), effective_strain) =
-        rayon::join(|| rayon::join(failure_of, || histogram(density, bins)), || histogram(effective.clone(), bins));
+        rayon::join(|| rayon::join(failure_of, || histogram(&density, bins)), || histogram(&effective, bins));
     CaseSummary {
         name: case.name.clone(),
         imbalance: imbalance(reactions, conditions),

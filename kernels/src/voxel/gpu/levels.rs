@@ -1,13 +1,12 @@
 //! The coarse levels as `levels.cuh` reads them.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 
 use pogo_formats::voxel::{BricksView, morton_position};
 use rayon::prelude::*;
 
-use super::super::lists::{Lists, starts};
-use super::super::multigrid::{Coarse, Factor, First, Level, Operator, PLACES, Packed, exponent, rounded, transposed};
+use super::super::lists::{Lists, joined, starts};
+use super::super::multigrid::{Coarse, Factor, First, Level, Operator, PLACES, Packed, exponent, rounded};
 use super::super::{Moduli, Voxels};
 use super::layout::*;
 use crate::device::layout::{In, Out, Pointer};
@@ -195,41 +194,47 @@ impl Colours {
     /// The colour of a cell is the parity of its position, the lowest bits of its Morton code. Cells of one colour have no
     /// corner in common. (On level 1 no cell falls apart: its voxels all have the node in its middle.)
     fn new(bricks: &BricksView, nodes: &[[u32; 8]], cuts: &[usize]) -> Self {
-        let n_devices = cuts.len() + 1;
+        /// Words of masks that a thread takes at a time.
+        const WORDS: usize = 1 << 12;
+        let (n_devices, words) = (cuts.len() + 1, bricks.element_mask);
+        let cells = |word: u64| word.to_le_bytes().into_iter().enumerate().filter(|&(_, octants)| octants != 0);
+        let n_cells = |words: &[u64]| words.iter().map(|&word| cells(word).count() as u32).sum();
+        let first_cell = starts(words.par_chunks(WORDS).map(n_cells).collect::<Vec<u32>>().into_iter());
         let device_of = |node: u32| cuts.partition_point(|&cut| cut <= node as usize);
-        let mut of = vec![[const { Vec::new() }; 8]; n_devices];
-        let mut element = 0_u32;
-        for (at, word) in bricks.element_mask.iter().enumerate() {
-            let (brick, part) = (bricks.corner(at / 8), morton_position(at as u64 % 8));
-            for (cell, octants) in word.to_le_bytes().into_iter().enumerate() {
-                if octants != 0 {
+        // Lists of each device and each colour.
+        let of_part = |(part, words): (usize, &[u64])| {
+            let mut of = vec![Vec::new(); 8 * n_devices];
+            let mut element = first_cell[part];
+            for (at, &word) in (part * WORDS..).zip(words) {
+                let (brick, eighth) = (bricks.corner(at / 8), morton_position(at as u64 % 8));
+                for (cell, _) in cells(word) {
                     let within = morton_position(cell as u64);
-                    let position = [0, 1, 2].map(|a| (brick[a] / 2 + 2 * part[a] + within[a]) as u16);
+                    let position = [0, 1, 2].map(|a| (brick[a] / 2 + 2 * eighth[a] + within[a]) as u16);
                     let devices = nodes[element as usize].map(device_of);
                     for device in 0..n_devices {
                         if device == devices[0] {
-                            of[device][cell].push((element, position));
+                            of[8 * device + cell].push((element, position));
                         } else if devices.contains(&device) {
-                            of[device][cell].push((element | Self::COPY, position));
+                            of[8 * device + cell].push((element | Self::COPY, position));
                         }
                     }
                     element += 1;
                 }
             }
-        }
-        let mut end = 0;
-        let mut next = |elements: &Vec<_>| {
-            end += elements.len() as u32;
-            end
+            of
         };
-        let mut first = Vec::new();
-        for colours in &of {
-            let begin = first.last().map_or(0, |before: &[u32; 9]| before[8]);
-            let mut of_device = [begin; 9];
-            colours.iter().enumerate().for_each(|(colour, elements)| of_device[colour + 1] = next(elements));
-            first.push(of_device);
+        let mut parts: Vec<Vec<Vec<_>>> = words.par_chunks(WORDS).enumerate().map(of_part).collect();
+        let mut first = vec![[0; 9]; n_devices];
+        let (mut lists, mut end) = (Vec::with_capacity(8 * n_devices * parts.len()), 0);
+        for (device, first) in first.iter_mut().enumerate() {
+            first[0] = end;
+            for colour in 0..8 {
+                lists.extend(parts.iter_mut().map(|part| std::mem::take(&mut part[8 * device + colour])));
+                end += lists[lists.len() - parts.len()..].iter().map(|list| list.len() as u32).sum::<u32>();
+                first[colour + 1] = end;
+            }
         }
-        Self { order: of.into_iter().flatten().flatten().collect(), first }
+        Self { order: joined(&lists), first }
     }
 
     /// First elements of each device but the first.
@@ -270,21 +275,22 @@ pub(super) fn tables(
         degree: settings.degree[1] as u32,
         ..Tables::zeroed()
     };
-    put_vectors(coarse, lent, &cuts, memory, &mut out)?;
-    for (l, level) in coarse.levels.iter().enumerate() {
-        let row = &mut out.levels[l];
+    for (l, (level, row)) in coarse.levels.iter().zip(&mut out.levels).enumerate() {
         row.n = (level.n / 3) as u32;
         row.steps = *settings.inner.get(l).or(settings.inner.last()).unwrap_or(&1) as u32;
         row.step = (1.0 / level.lambda) as f32;
         row.cost = level.cost;
-        match &level.operator {
-            Operator::First(operator) => put_first(level, operator, (&colours, &cuts[l]), memory, &mut out)?,
-            Operator::Assembled(blocks) => {
-                let is_bottom = l + 1 == n_levels && coarse.is_factorised();
-                put_assembled(level, blocks, is_bottom, [&cuts[l - 1], &cuts[l]], memory, row)?;
-            }
-            Operator::Half(_) => unreachable!("only on the CPU"),
-        }
+    }
+    // Tables of further levels are made while those of the first are copied.
+    let mut further = Vec::new();
+    rayon::in_place_scope(|scope| {
+        scope.spawn(|_| further = (1..n_levels).map(|l| Assembled::new(coarse, l)).collect());
+        put_vectors(coarse, lent, &cuts, memory, &mut out)?;
+        let Operator::First(first) = &coarse.levels[0].operator else { unreachable!("only on the CPU") };
+        put_first(&coarse.levels[0], first, (&colours, &cuts[0]), memory, &mut out)
+    })?;
+    for (l, made) in (1..).zip(&further) {
+        put_assembled(&coarse.levels[l], made, [&cuts[l - 1], &cuts[l]], memory, &mut out.levels[l])?;
     }
     if let (Some(factor), Some(last)) = (&coarse.bottom, coarse.levels.last()) {
         out.bottom = at(memory.put(&inverse(factor, last.n))?);
@@ -383,27 +389,45 @@ fn put_inverse(
     Ok(())
 }
 
+/// Tables of a further level.
+struct Assembled {
+    /// None of a level that is factorised.
+    blocks: Option<Rounded>,
+    transfer: Gathering,
+}
+
+impl Assembled {
+    fn new(coarse: &Coarse, l: usize) -> Self {
+        let level = &coarse.levels[l];
+        let Operator::Assembled(blocks) = &level.operator else { unreachable!("only on the CPU") };
+        let is_bottom = l + 1 == coarse.levels.len() && coarse.is_factorised();
+        Self { blocks: (!is_bottom).then(|| Rounded::new(blocks)), transfer: Gathering::new(level) }
+    }
+}
+
 /// The operator of a further level, and its transfer. `cuts` are those of the finer level and of this one.
 fn put_assembled(
     level: &Level,
-    blocks: &Packed,
-    is_bottom: bool,
+    Assembled { blocks, transfer }: &Assembled,
     [finer, cuts]: [&[usize]; 2],
     memory: &mut impl Memory,
     row: &mut super::layout::Level,
 ) -> Result<(), DeviceError> {
     let n = level.n / 3;
     row.nodes = at(memory.put_cut(&level.nodes, &like(level.nodes.len(), n, cuts))?);
-    put_transfer(level, [finer, cuts], memory, row)?;
-    if is_bottom {
+    let Gathering { owner, first, entries } = transfer;
+    row.owner = at(memory.put_cut(owner, finer)?);
+    row.gather_first = at(memory.put_cut(first, cuts)?);
+    row.gather = at(memory.put_cut(entries, &of_rows(first, cuts))?);
+    let Some(rounded) = blocks else {
         // Solved as it is.
         let mut ones = vec![1.0_f32; level.n];
         ones.resize(padded(n), 0.0);
         row.inverse = at(memory.put(&ones)?);
         return Ok(());
-    }
-    let (rounded, of_blocks) = (Rounded::new(blocks), of_rows(&blocks.first, cuts));
-    row.row_first = at(memory.put_cut(&blocks.first, cuts)?);
+    };
+    let of_blocks = of_rows(&rounded.first, cuts);
+    row.row_first = at(memory.put_cut(&rounded.first, cuts)?);
     row.column = at(memory.put_cut(&rounded.column, &of_blocks)?);
     row.value = at(memory.put_cut(&rounded.value, &of_blocks)?);
     row.ninth = at(memory.put_cut(&rounded.ninth, &of_blocks)?);
@@ -411,52 +435,57 @@ fn put_assembled(
     put_inverse(level, cuts, memory, row)
 }
 
-/// Where each finer node stands, and which finer nodes each node has to do with. `cuts` are those of the finer level and of
-/// this one.
-fn put_transfer(
-    level: &Level,
-    [finer, cuts]: [&[usize]; 2],
-    memory: &mut impl Memory,
-    row: &mut super::layout::Level,
-) -> Result<(), DeviceError> {
-    let (transfer, n) = (&level.transfer, level.n / 3);
-    let mut owner = vec![0_u32; transfer.fine.len()];
-    let owners = Shared::new(&mut owner);
-    (0..level.nodes.len()).into_par_iter().for_each(|element| {
-        for (fine, place) in transfer.of(element) {
-            // SAFETY: each finer node belongs to one element.
-            unsafe { owners.part(fine..fine + 1)[0] = (element << 5 | place) as u32 };
-        }
-    });
-    let elements_of = Lists::by_key(n, level.nodes.len(), |element| level.nodes[element].into_iter());
-    // The finer nodes that depend on a node, element by element.
-    let entries = |node: usize| {
-        elements_of.of(node).iter().flat_map(move |&element| {
-            let corner = level.nodes[element as usize].iter().position(|&other| other as usize == node);
-            let depends = move |place: usize| PLACES[place].corners().iter().any(|&c| Some(usize::from(c)) == corner);
-            transfer.of(element as usize).filter(move |&(_, place)| depends(place)).map(|(fine, place)| {
-                let k = PLACES[place].corners().len().trailing_zeros();
-                (fine as u32) << 2 | k
+/// How a level is connected to the finer one.
+struct Gathering {
+    /// Where each finer node stands: 32 × element + place.
+    owner: Vec<u32>,
+    /// First entry of each node, and the end.
+    first: Vec<u32>,
+    /// The finer nodes that each node has to do with.
+    entries: Vec<u32>,
+}
+
+impl Gathering {
+    fn new(level: &Level) -> Self {
+        let (transfer, n) = (&level.transfer, level.n / 3);
+        let mut owner = vec![0_u32; transfer.fine.len()];
+        let owners = Shared::new(&mut owner);
+        (0..level.nodes.len()).into_par_iter().for_each(|element| {
+            for (fine, place) in transfer.of(element) {
+                // SAFETY: each finer node belongs to one element.
+                unsafe { owners.part(fine..fine + 1)[0] = (element << 5 | place) as u32 };
+            }
+        });
+        let elements_of = Lists::by_key(n, level.nodes.len(), |element| level.nodes[element].into_iter());
+        // For each place, a bit for each corner on which it depends, and k where they are 2^k.
+        let corners = PLACES.map(|place| place.corners().iter().fold(0, |bits, &c| bits | 1_u8 << c));
+        let powers = PLACES.map(|place| place.corners().len().trailing_zeros());
+        // The finer nodes that depend on a node, element by element.
+        let of_node = |node: usize| {
+            elements_of.of(node).iter().flat_map(move |&element| {
+                let corner =
+                    level.nodes[element as usize].iter().position(|&other| other as usize == node).unwrap_or(8);
+                let depends = move |place: usize| u32::from(corners[place]) >> corner & 1 == 1;
+                let here = transfer.of(element as usize).filter(move |&(_, place)| depends(place));
+                here.map(move |(fine, place)| (fine as u32) << 2 | powers[place])
             })
-        })
-    };
-    let counts: Vec<u32> = (0..n).into_par_iter().map(|node| entries(node).count() as u32).collect();
-    let first = starts(counts.into_iter());
-    let mut gather = vec![0_u32; first[n] as usize];
-    let gathered = Shared::new(&mut gather);
-    (0..n).into_par_iter().for_each(|node| {
-        // SAFETY: each node has a range of its own.
-        let to = unsafe { gathered.part(first[node] as usize..first[node + 1] as usize) };
-        to.iter_mut().zip(entries(node)).for_each(|(to, entry)| *to = entry);
-    });
-    row.owner = at(memory.put_cut(&owner, finer)?);
-    row.gather_first = at(memory.put_cut(&first, cuts)?);
-    row.gather = at(memory.put_cut(&gather, &of_rows(&first, cuts))?);
-    Ok(())
+        };
+        let counts: Vec<u32> = (0..n).into_par_iter().map(|node| of_node(node).count() as u32).collect();
+        let first = starts(counts.into_iter());
+        let mut entries = vec![0_u32; first[n] as usize];
+        let gathered = Shared::new(&mut entries);
+        (0..n).into_par_iter().for_each(|node| {
+            // SAFETY: each node has a range of its own.
+            let to = unsafe { gathered.part(first[node] as usize..first[node + 1] as usize) };
+            to.iter_mut().zip(of_node(node)).for_each(|(to, entry)| *to = entry);
+        });
+        Self { owner, first, entries }
+    }
 }
 
 /// Blocks as `Level` in grid.cuh has them.
 struct Rounded {
+    first: Vec<u32>,
     column: Vec<u32>,
     value: Vec<[u16; 8]>,
     ninth: Vec<u16>,
@@ -464,8 +493,8 @@ struct Rounded {
 }
 
 impl Rounded {
-    /// Both blocks of a pair of nodes are made of one: what is not quite symmetric turns differences of displacement into
-    /// forces on the whole, and a few last bits are enough for that to count.
+    /// Both blocks of a pair of nodes are rounded from one, as [`Packed`] has them: what is not quite symmetric turns differences of
+    /// displacement into forces on the whole, and a few last bits are enough for that to count.
     fn new(blocks: &Packed) -> Self {
         /// Sums below this share of the largest number in a row are what rounding in f32 leaves of numbers that cancel.
         const NOTHING: f64 = 4e-6;
@@ -498,15 +527,8 @@ impl Rounded {
                 unsafe { (parts.0.part(range.clone()), parts.1.part(range.clone()), parts.2.part(range.clone())) };
             for (i, at) in range.enumerate() {
                 let node = blocks.column[at];
-                let block = match (node as usize).cmp(&row) {
-                    Ordering::Equal => sum,
-                    Ordering::Greater => block(at),
-                    Ordering::Less => {
-                        let there = blocks.first[node as usize] as usize..blocks.first[node as usize + 1] as usize;
-                        let of_row = blocks.column[there.clone()].partition_point(|&column| (column as usize) < row);
-                        transposed(&block(there.start + of_row))
-                    }
-                };
+                // Blocks above the diagonal and below are the same numbers.
+                let block = if node as usize == row { sum } else { block(at) };
                 let (power, whole) = rounded(&block, top);
                 let whole = whole.map(|v| v as u16);
                 column[i] = node | power << COLUMN_BITS;
@@ -514,7 +536,7 @@ impl Rounded {
                 ninth[i] = whole[8];
             }
         });
-        Self { column, value, ninth, unit: f32::from_bits(((127 + top) as u32) << 23) }
+        Self { first: blocks.first.clone(), column, value, ninth, unit: f32::from_bits(((127 + top) as u32) << 23) }
     }
 }
 

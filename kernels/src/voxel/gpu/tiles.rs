@@ -7,7 +7,7 @@ use pogo_formats::voxel::BricksView;
 use rayon::prelude::*;
 
 use super::super::Moduli;
-use super::super::bricks::{ALL_SLOTS, SLOTS, for_each_slot};
+use super::super::bricks::in_rows;
 use super::layout::*;
 use crate::device::Plain as _;
 use crate::shared::Shared;
@@ -65,12 +65,8 @@ impl Bits {
         let shared = Shared::new(bytes);
         (0..bricks.n_bricks()).into_par_iter().for_each(|brick| {
             let corner = bricks.corner(brick).map(|c| c as usize);
-            let mut rows = [0_u8; 64];
-            for_each_slot(&masks[8 * brick..8 * brick + 8], &ALL_SLOTS, |slot, _| {
-                let voxel = SLOTS.voxel[slot];
-                rows[usize::from(voxel / 8)] |= 1 << (voxel % 8);
-            });
-            for (row, &bits) in rows.iter().enumerate() {
+            let rows = in_rows(&masks[8 * brick..8 * brick + 8]).map(u64::to_le_bytes);
+            for (row, &bits) in rows.as_flattened().iter().enumerate() {
                 let at = 8 * words * ((corner[2] + row / 8) * size[1] + corner[1] + row % 8) + corner[0] / 8;
                 // SAFETY: each brick has bytes of its own.
                 unsafe { shared.part(at..at + 1)[0] = bits };
@@ -130,23 +126,41 @@ impl Tiles {
         let elements = Bits::new(bricks, bricks.element_mask, along);
         let n_tiles = [along[0], along[1]].map(|n| (8 * n).div_ceil(TILE));
         // The planes of each tile, numbered within it.
-        let mut tiles: Vec<(i64, Vec<Plane>)> = (0..n_tiles[0] * n_tiles[1])
+        let tiles: Vec<(i64, Vec<Plane>)> = (0..n_tiles[0] * n_tiles[1])
             .into_par_iter()
             .map(|tile| tile_planes(&nodes, &elements, tile % n_tiles[0], tile / n_tiles[0]))
             .collect();
         let mut out = Self { n_tiles, ..Self::default() };
-        out.planes.push(Plane::zeroed());
-        let (mut node, mut element) = (0, 0);
-        for (z, planes) in &mut tiles {
-            out.first.push((out.planes.len() as u32, *z));
-            for plane in planes.iter_mut() {
-                for word in &mut plane.word {
-                    (word.node_at, word.element_at) = (node, element);
-                    node += word.nodes.count_ones();
-                    element += word.elements.count_ones();
-                }
-            }
-            out.planes.append(planes);
+        // Before the first tile there is an empty plane.
+        let (mut node, mut element, mut end) = (0, 0, 1);
+        let count = |planes: &[Plane], bits: fn(&Word) -> u32| -> u32 {
+            planes.iter().flat_map(|plane| &plane.word).map(|word| bits(word).count_ones()).sum()
+        };
+        let counts: Vec<[u32; 2]> = tiles
+            .par_iter()
+            .map(|(_, planes)| [count(planes, |word| word.nodes), count(planes, |word| word.elements)])
+            .collect();
+        let mut begins = Vec::with_capacity(tiles.len());
+        for ((z, planes), [n_nodes, n_elements]) in tiles.iter().zip(counts) {
+            out.first.push((end as u32, *z));
+            begins.push((node, element));
+            (node, element, end) = (node + n_nodes, element + n_elements, end + planes.len());
+        }
+        out.planes = (0..end).into_par_iter().map(|_| Plane::zeroed()).collect();
+        {
+            let all = Shared::new(&mut out.planes);
+            tiles.par_iter().zip(&out.first).zip(begins).for_each(
+                |(((_, planes), &(first, _)), (mut node, mut element))| {
+                    // SAFETY: each tile has planes of its own.
+                    let to = unsafe { all.part(first as usize..first as usize + planes.len()) };
+                    to.copy_from_slice(planes);
+                    for word in to.iter_mut().flat_map(|plane| &mut plane.word) {
+                        (word.node_at, word.element_at) = (node, element);
+                        node += word.nodes.count_ones();
+                        element += word.elements.count_ones();
+                    }
+                },
+            );
         }
         out.n_elements = element as usize;
         drop((nodes, elements));

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::shared::Shared;
 use crate::voxel::elements::{Batches, Elements};
-use crate::voxel::lists::Lists;
+use crate::voxel::lists::{Lists, joined};
 
 /// The upper triangle of a symmetric matrix of 3 × 3 blocks, row by row, the block of the diagonal first.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +16,9 @@ pub(crate) struct Blocks {
     /// Blocks, row-major.
     pub value: Vec<[f64; 9]>,
 }
+
+/// See [`Blocks::lower`].
+pub(crate) type Lower = Lists<[u32; 2]>;
 
 /// The transpose of a block.
 pub(crate) fn transposed(block: &[f64; 9]) -> [f64; 9] {
@@ -37,10 +40,10 @@ impl Blocks {
         &self.column[self.first[row] as usize..self.first[row + 1] as usize]
     }
 
-    /// The diagonal, (3 n_rows,).
-    pub fn diagonal(&self) -> Vec<f64> {
+    /// The diagonal, (n_rows, 3).
+    pub fn diagonal(&self) -> Vec<[f64; 3]> {
         let diagonal = |&first: &u32| [0, 4, 8].map(|i| self.value[first as usize][i]);
-        self.first[..self.n_rows()].iter().flat_map(diagonal).collect()
+        self.first[..self.n_rows()].par_iter().map(diagonal).collect()
     }
 
     /// Place of a block of the upper triangle.
@@ -48,9 +51,12 @@ impl Blocks {
         self.first[row as usize] as usize + self.columns(row as usize).partition_point(|&c| c < column)
     }
 
-    /// For each column the rows above the diagonal in which it has a block, ascending.
-    pub fn lower(&self) -> Lists {
-        Lists::by_key(self.n_rows(), self.n_rows(), |row| self.columns(row)[1..].iter().copied())
+    /// For each column the rows above the diagonal in which it has a block, ascending, and the places of these blocks.
+    pub fn lower(&self) -> Lower {
+        Lists::of_entries(self.n_rows(), self.n_rows(), |row| {
+            let first = self.first[row] + 1;
+            self.columns(row)[1..].iter().zip(first..).map(move |(&column, at)| (column, [row as u32, at]))
+        })
     }
 
     /// Frees the values of the rows from `row` on.
@@ -75,7 +81,7 @@ impl Blocks {
     pub fn of_rows(n: usize, columns: impl Fn(usize, &mut Vec<u32>) + Sync) -> Self {
         const ROWS: usize = 4096;
         // Ends of the rows in each part, and their columns.
-        let parts: Vec<(Vec<u32>, Vec<u32>)> = (0..n.div_ceil(ROWS))
+        let (ends, columns): (Vec<Vec<u32>>, Vec<Vec<u32>>) = (0..n.div_ceil(ROWS))
             .into_par_iter()
             .map(|part| {
                 let (mut ends, mut all, mut row) = (Vec::with_capacity(ROWS), Vec::new(), Vec::new());
@@ -90,20 +96,26 @@ impl Blocks {
                 }
                 (ends, all)
             })
-            .collect();
-        let mut out = Self { first: vec![0], ..Self::default() };
-        out.column.reserve_exact(parts.iter().map(|part| part.1.len()).sum());
-        for (ends, columns) in parts {
-            let before = out.column.len() as u32;
-            out.first.extend(ends.iter().map(|end| before + end));
-            out.column.extend_from_slice(&columns);
+            .unzip();
+        let column = joined(&columns);
+        let mut first = Vec::with_capacity(n + 1);
+        first.push(0);
+        for ends in ends {
+            let before = first[first.len() - 1];
+            first.extend(ends.into_iter().map(|end| before + end));
         }
-        out.value = vec![[0.0; 9]; out.column.len()];
-        out
+        Self { first, value: vec![[0.0; 9]; column.len()], column }
     }
 
-    /// Adds the matrices of all elements in one order; `matrix(element, out)` overwrites `out`.
-    pub fn add_all(&mut self, elements: &Elements, batches: &Batches, matrix: impl Fn(usize, &mut [f64; 576]) + Sync) {
+    /// Adds the matrices of all elements in one order; `matrix(element, memory, out)` overwrites `out`, with memory that `new`
+    /// makes.
+    pub fn add_all<M>(
+        &mut self,
+        elements: &Elements,
+        batches: &Batches,
+        new: impl Fn() -> M + Sync,
+        matrix: impl Fn(usize, &mut M, &mut [f64; 576]) + Sync,
+    ) {
         let n = self.value.len();
         let mut value = std::mem::take(&mut self.value);
         {
@@ -112,9 +124,9 @@ impl Blocks {
             batches.for_each(|range| {
                 // SAFETY: batches that run at the same time share no row; within one there is one thread.
                 let value = unsafe { shared.part(0..n) };
-                let mut here = [0.0; 576];
+                let (mut here, mut memory) = ([0.0; 576], new());
                 for element in range {
-                    matrix(element, &mut here);
+                    matrix(element, &mut memory, &mut here);
                     let nodes = &elements.nodes[element];
                     for (c, &row) in nodes.iter().enumerate() {
                         for (d, &column) in nodes.iter().enumerate().filter(|(_, column)| **column >= row) {

@@ -94,6 +94,11 @@ impl<T: Real> Cell<T> {
         Self { octant, c, c64 }
     }
 
+    /// The diagonal of each P_oᵀ K P_o.
+    pub fn diagonals(&self) -> [[f64; 24]; 8] {
+        std::array::from_fn(|o| std::array::from_fn(|i| self.octant[o][i][i]))
+    }
+
     /// The matrix of a cell with these stiffnesses E_o h.
     pub fn matrix(&self, e: &[f64; 8], out: &mut [f64; 576]) {
         let mut amplitude = *e;

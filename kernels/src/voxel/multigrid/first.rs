@@ -5,7 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::cell::{Cell, add_child};
-use super::split::Coarsening;
+use super::split::{Coarsening, each_corner};
 use super::transfer::{PLACES, place_of};
 use crate::shared::Shared;
 use crate::simd::{InstructionSet, Kernel, Lanes, Level, Real};
@@ -83,6 +83,11 @@ impl Special {
     }
 }
 
+/// Stiffness of the octants of a cell where that of all voxels is `one`.
+fn of_equal(octants: u8, one: f64) -> [f64; 8] {
+    std::array::from_fn(|o| if octants >> o & 1 == 1 { one } else { 0.0 })
+}
+
 /// Values at the corners of up to eight elements; surplus lanes have those of the first.
 #[inline(always)]
 fn gather<T: Real, I: InstructionSet>(lanes: &[u32], nodes: &[[u32; 8]], x: &[T]) -> [[Eight<T, I>; 8]; 3] {
@@ -113,13 +118,17 @@ impl<T: Real> First<T> {
     /// `fixed` has a bit for each fixed direction of each fine node.
     pub fn new(cubes: &[Cube], fine: &Elements, level: &Coarsening, fixed: &[u8]) -> Self {
         let cell = |element: usize| Special::new(fine, level.children.of(element), fixed);
-        let child: Vec<(u32, u8)> = (0..level.coarse.nodes.len())
-            .into_par_iter()
-            .map(|element| {
-                let (first, cell) = cell(element);
-                (first, if cell.all != 0 || cell.fixed != [0; 3] { 0 } else { cell.octants })
-            })
-            .collect();
+        let child = |element: usize| {
+            let children = level.children.of(element);
+            let (mut octants, mut bound) = (0, 0);
+            for &child in children {
+                let octant = fine.octant(child as usize);
+                (octants, bound) = (octants | 1 << (octant & 7), bound | octant >> 3);
+            }
+            each_corner(fine, children, |node, _| bound |= usize::from(fixed[node]));
+            (children[0], if bound == 0 { octants } else { 0 })
+        };
+        let child: Vec<(u32, u8)> = (0..level.coarse.nodes.len()).into_par_iter().map(child).collect();
         let own: Vec<u32> = (0..).zip(&child).filter(|(_, child)| child.1 == 0).map(|(element, _)| element).collect();
         Self {
             special: own.par_iter().map(|&element| cell(element as usize).1).collect(),
@@ -138,10 +147,18 @@ impl<T: Real> First<T> {
         self.child[element].1 != 0
     }
 
+    /// Whether a cell is not special and has all eight voxels.
+    pub fn is_full(&self, element: usize) -> bool {
+        self.child[element].1 == 255
+    }
+
     /// Stiffness of the octants of a cell that is not special, in a part.
     pub fn plain(&self, element: usize, part: usize, stiffness: &Stiffness) -> [f64; 8] {
         let (first, octants) = self.child[element];
-        Self::octants(first, octants, part, stiffness)
+        match self.uniform {
+            Some(one) => of_equal(octants, one),
+            None => Self::octants(first, octants, part, stiffness),
+        }
     }
 
     /// Stiffness of the octants of a cell in a part. All voxels of a cell share its middle, so they are one piece and consecutive.
@@ -300,6 +317,17 @@ impl<T: Real> First<T> {
         let n = 3 * self.n_nodes;
         let mut diagonal = vec![0.0; n];
         let shared = Shared::new(&mut diagonal);
+        let of_octants: Vec<[[f64; 24]; 8]> = self.parts.iter().map(|part| part.cell.diagonals()).collect();
+        let sum = |part: usize, e: [f64; 8]| -> [f64; 24] {
+            let mut sum = of_octants[part][0].map(|a| e[0] * a);
+            for (a, e) in of_octants[part].iter().zip(e).skip(1) {
+                (0..24).for_each(|i| sum[i] += e * a[i]);
+            }
+            sum
+        };
+        // Where all voxels are equal, that of each set of octants.
+        let of_sets: Option<Vec<[f64; 24]>> =
+            self.uniform.map(|one| (0..=255).map(|octants| sum(0, of_equal(octants, one))).collect());
         batches.for_each(|range| {
             // SAFETY: batches that run at the same time share no node; within one there is one thread.
             let diagonal = unsafe { shared.part(0..n) };
@@ -307,11 +335,13 @@ impl<T: Real> First<T> {
             for element in range {
                 let nodes = &nodes[element];
                 if self.is_plain(element) {
-                    for (part, CellPart { cell, .. }) in self.parts.iter().enumerate() {
-                        let e = self.plain(element, part, stiffness);
-                        for i in 0..24 {
-                            diagonal[3 * nodes[i / 3] as usize + i % 3] +=
-                                (0..8).map(|o| e[o] * cell.octant[o][i][i]).sum::<f64>();
+                    for part in 0..self.parts.len() {
+                        let a = match &of_sets {
+                            Some(of_sets) => of_sets[usize::from(self.child[element].1)],
+                            None => sum(part, self.plain(element, part, stiffness)),
+                        };
+                        for (i, a) in a.into_iter().enumerate() {
+                            diagonal[3 * nodes[i / 3] as usize + i % 3] += a;
                         }
                     }
                     continue;

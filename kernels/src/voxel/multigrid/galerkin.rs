@@ -2,13 +2,13 @@
 
 use rayon::prelude::*;
 
-use super::blocks::{Blocks, transposed};
+use super::blocks::{Blocks, Lower, transposed};
 use super::cell::add_child;
 use super::first::{CellPart, First};
 use super::split::Coarsening;
 use super::transfer::{PLACES, Transfer};
 use crate::shared::Shared;
-use crate::simd::Real;
+use crate::simd::{InstructionSet, Kernel, Level, Real};
 use crate::voxel::cube::Cube;
 use crate::voxel::elements::{Batches, Elements};
 use crate::voxel::lists::Lists;
@@ -73,17 +73,24 @@ fn add_to_row((node, columns, value): (usize, &[u32], &mut [[f64; 9]]), of: &Sup
 }
 
 /// Pᵀ A P of an assembled level.
-pub(crate) fn galerkin(fine: &Blocks, coarse: &Elements, transfer: &Transfer, coupling: Coupling) -> Blocks {
+pub(crate) fn galerkin(
+    (fine, lower): (&Blocks, &Lower),
+    coarse: &Elements,
+    transfer: &Transfer,
+    coupling: Coupling,
+) -> Blocks {
+    /// Parts for each thread: each part has memory of its own.
+    const PARTS: usize = 4;
     let (n_fine, n_coarse) = (fine.n_rows(), coarse.n_nodes);
     let support = Support::of_all(n_fine, coarse, transfer);
     // The finer nodes that depend on each coarse one.
-    let (lower, finer) = (fine.lower(), Lists::by_key(n_coarse, n_fine, |node| support[node].nodes()));
+    let finer = Lists::by_key(n_coarse, n_fine, |node| support[node].nodes());
     let mut out = match coupling {
         Coupling::Element => Blocks::pattern(coarse),
         Coupling::Phases => Blocks::of_rows(n_coarse, |node, row| {
             let mut columns = Vec::new();
             for &finer in finer.of(node) {
-                columns.extend_from_slice(lower.of(finer as usize));
+                columns.extend(lower.of(finer as usize).iter().map(|&[column, _]| column));
                 columns.extend_from_slice(fine.columns(finer as usize));
             }
             row.push(node as u32);
@@ -92,25 +99,63 @@ pub(crate) fn galerkin(fine: &Blocks, coarse: &Elements, transfer: &Transfer, co
     };
     let value = Shared::new(&mut out.value);
     let (first, all_columns) = (&out.first, &out.column);
-    (0..first.len() - 1).into_par_iter().for_each(|node| {
-        let range = first[node] as usize..first[node + 1] as usize;
-        let columns = &all_columns[range.clone()];
-        // SAFETY: each row has blocks of its own.
-        let value = unsafe { value.part(range) };
-        let mut add = |column: u32, block: &[f64; 9], weight: f64| {
-            add_to_row((node, columns, value), &support[column as usize], block, weight);
+    let least = n_coarse.div_ceil(PARTS * rayon::current_num_threads());
+    (0..n_coarse).into_par_iter().with_min_len(least).for_each_init(
+        || vec![0_u32; n_coarse],
+        |places, node| {
+            let range = first[node] as usize..first[node + 1] as usize;
+            let columns = &all_columns[range.clone()];
+            // SAFETY: each row has blocks of its own.
+            let value = unsafe { value.part(range) };
+            let finer = finer.of(node);
+            Level::detect().run(RowOfProduct { fine, lower, support: &support, node, finer, places, columns, value });
+        },
+    );
+    out
+}
+
+/// Adds up a row of Pᵀ A P.
+struct RowOfProduct<'a> {
+    fine: &'a Blocks,
+    lower: &'a Lower,
+    support: &'a [Support],
+    node: usize,
+    /// The finer nodes that depend on the node.
+    finer: &'a [u32],
+    /// Room for the place of each column in the row.
+    places: &'a mut [u32],
+    columns: &'a [u32],
+    value: &'a mut [[f64; 9]],
+}
+
+impl Kernel for RowOfProduct<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        let Self { fine, lower, support, node, finer, places, columns, value } = self;
+        columns.iter().zip(0..).for_each(|(&column, place)| places[column as usize] = place);
+        let mut add = |weight: f64, column: u32, block: [f64; 9]| {
+            let of = &support[column as usize];
+            // Weights are powers of two, so that their product is exact.
+            let weight = weight * of.weight;
+            let block = block.map(|v| v * weight);
+            for &column in &of.nodes[..usize::from(of.n)] {
+                if column as usize >= node {
+                    let to = &mut value[places[column as usize] as usize];
+                    (0..9).for_each(|i| to[i] += block[i]);
+                }
+            }
         };
-        for &row in finer.of(node) {
+        for &row in finer {
             let weight = support[row as usize].weight;
-            for &column in lower.of(row as usize) {
-                add(column, &transposed(&fine.value[fine.find(column, row)]), weight);
+            for &[column, at] in lower.of(row as usize) {
+                add(weight, column, transposed(&fine.value[at as usize]));
             }
             for at in fine.first[row as usize] as usize..fine.first[row as usize + 1] as usize {
-                add(fine.column[at], &fine.value[at], weight);
+                add(weight, fine.column[at], fine.value[at]);
             }
         }
-    });
-    out
+    }
 }
 
 /// Pᵀ K P of the voxels themselves, where phases have coarse nodes of their own. `fixed` has a bit for each fixed direction of
@@ -183,6 +228,72 @@ fn add_row(
     }
 }
 
+/// Shares of voxels, or of eight equal ones, in the matrix of an element of level 2, and their stiffness.
+type Terms<'a> = Vec<(&'a [f64; 576], f64)>;
+
+/// Adds Σ e a over some terms, in their order.
+struct AddTerms<'a> {
+    terms: &'a Terms<'a>,
+    sum: &'a mut [f64; 576],
+}
+
+impl Kernel for AddTerms<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        /// Numbers that are summed up in registers.
+        const PIECE: usize = 32;
+        for (i, to) in self.sum.as_chunks_mut::<PIECE>().0.iter_mut().enumerate() {
+            let mut sum = *to;
+            for (a, e) in self.terms {
+                let a = &a[PIECE * i..][..PIECE];
+                (0..PIECE).for_each(|k| sum[k] += e * a[k]);
+            }
+            *to = sum;
+        }
+    }
+}
+
+/// The matrices of elements of level 2.
+struct OfFirst<'a, T> {
+    first: &'a First<T>,
+    fine: &'a Elements,
+    stiffness: &'a Stiffness<'a>,
+    /// Of each part, share of each of 8 × 8 voxels (octant of the level, octant of its cell), and of eight equal ones.
+    shares: &'a [[f64; 576]],
+}
+
+impl<'a, T: Real> OfFirst<'a, T> {
+    /// Adds the matrices of some cells, which are not special.
+    fn add_plain(&self, cells: &[u32], terms: &mut Terms<'a>, sum: &mut [f64; 576]) {
+        terms.clear();
+        for &cell in cells {
+            let octant = self.fine.octant(cell as usize);
+            for (part, shares) in self.shares.chunks_exact(72).enumerate() {
+                let e = self.first.plain(cell as usize, part, self.stiffness);
+                if e.iter().all(|&other| other == e[0]) {
+                    terms.push((&shares[9 * octant + 8], e[0]));
+                } else {
+                    terms.extend((0..8).filter(|&o| e[o] != 0.0).map(|o| (&shares[9 * octant + o], e[o])));
+                }
+            }
+        }
+        Level::detect().run(AddTerms { terms, sum });
+    }
+
+    /// Adds the matrix of any cell.
+    fn add_special(&self, cell: u32, sum: &mut [f64; 576]) {
+        let (mut a, mut share) = ([0.0; 576], [0.0; 576]);
+        self.first.matrix(cell as usize, self.stiffness, &mut a);
+        add_child(self.fine.octant(cell as usize), &a, &mut share);
+        sum.iter_mut().zip(&share).for_each(|(sum, a)| *sum += a);
+    }
+
+    fn is_special(&self, cell: u32) -> bool {
+        self.fine.octant(cell as usize) >= 8 || !self.first.is_plain(cell as usize)
+    }
+}
+
 /// Pᵀ A P of the first coarse level, element by element.
 pub(crate) fn galerkin_of_first<T: Real>(
     first: &First<T>,
@@ -192,8 +303,6 @@ pub(crate) fn galerkin_of_first<T: Real>(
 ) -> Blocks {
     let mut out = Blocks::pattern(&level.coarse);
     let batches = Batches::new(&level.coarse);
-    // Of each part, share of each of 8 × 8 voxels in the matrix (octant of the level, octant of its cell), and of eight equal
-    // ones.
     let share = |(part, i): (&CellPart<T>, usize)| {
         let (mut share, (octant, voxel)) = ([0.0; 576], (i / 9, i % 9));
         for o in (0..8).filter(|&o| voxel == 8 || o == voxel) {
@@ -204,25 +313,28 @@ pub(crate) fn galerkin_of_first<T: Real>(
     };
     let shares: Vec<[f64; 576]> =
         first.parts.iter().flat_map(|part| (0..72).map(move |i| (part, i))).map(share).collect();
-    out.add_all(&level.coarse, &batches, |element, sum| {
+    let of_first = OfFirst { first, fine, stiffness, shares: &shares };
+    // Of 4 × 4 × 4 equal voxels.
+    let equal = first.uniform.map(|e| {
+        let terms = (0..8).map(|octant| (&shares[9 * octant + 8], e)).collect();
+        let mut sum = [0.0; 576];
+        Level::detect().run(AddTerms { terms: &terms, sum: &mut sum });
+        sum
+    });
+    let is_full = |cells: &[u32]| {
+        cells.len() == 8 && cells.iter().all(|&cell| first.is_full(cell as usize) && fine.octant(cell as usize) < 8)
+    };
+    out.add_all(&level.coarse, &batches, Vec::new, |element, terms, sum| {
+        let cells = level.children.of(element);
+        if let Some(equal) = equal.as_ref().filter(|_| is_full(cells)) {
+            *sum = *equal;
+            return;
+        }
         sum.fill(0.0);
-        let mut add = |share: &[f64; 576], e: f64| sum.iter_mut().zip(share).for_each(|(sum, a)| *sum += e * a);
-        for &child in level.children.of(element) {
-            let octant = fine.octant(child as usize);
-            if octant >= 8 || !first.is_plain(child as usize) {
-                let (mut a, mut share) = ([0.0; 576], [0.0; 576]);
-                first.matrix(child as usize, stiffness, &mut a);
-                add_child(octant, &a, &mut share);
-                add(&share, 1.0);
-                continue;
-            }
-            for (part, shares) in shares.chunks_exact(72).enumerate() {
-                let e = first.plain(child as usize, part, stiffness);
-                if e.iter().all(|&other| other == e[0]) {
-                    add(&shares[9 * octant + 8], e[0]);
-                } else {
-                    (0..8).filter(|&o| e[o] != 0.0).for_each(|o| add(&shares[9 * octant + o], e[o]));
-                }
+        for cells in cells.chunk_by(|&a, &b| !of_first.is_special(a) && !of_first.is_special(b)) {
+            match *cells {
+                [cell] if of_first.is_special(cell) => of_first.add_special(cell, sum),
+                _ => of_first.add_plain(cells, terms, sum),
             }
         }
     });

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::blocks::{Blocks, transposed};
+use super::blocks::{Blocks, Lower, transposed};
 use super::round::{exponent, rounded};
 use crate::shared::Shared;
 use crate::simd::{InstructionSet, Kernel, Level, Real, same_numbers, same_numbers_mut};
@@ -48,9 +48,9 @@ impl Half {
     const CHUNK: usize = 256;
 
     /// Rounds. What is rounded goes at once, so that both never take their whole place.
-    pub fn new(mut blocks: Blocks) -> Self {
+    pub fn new(mut blocks: Blocks, lower: &Lower) -> Self {
         let colours = colours(&blocks);
-        sum_rows(&mut blocks);
+        sum_rows(&mut blocks, lower);
         let Blocks { first, mut column, value: mut blocks } = blocks;
         let most = blocks.par_iter().flatten_iter().map(|v| v.abs()).reduce(|| 0.0, f64::max);
         let top = exponent(most);
@@ -257,24 +257,18 @@ fn colours(blocks: &Blocks) -> Vec<Vec<u32>> {
 }
 
 /// Puts the sum of each row in the place of its own node's block.
-fn sum_rows(blocks: &mut Blocks) {
-    let mut sums = vec![[0.0_f64; 9]; blocks.n_rows()];
-    let mut add = |row: usize, block: &[f64; 9]| sums[row].iter_mut().zip(block).for_each(|(sum, v)| *sum += v);
-    for row in 0..blocks.n_rows() {
-        let begin = blocks.first[row] as usize;
-        for at in begin..blocks.first[row + 1] as usize {
-            let block = &blocks.value[at];
-            add(row, block);
-            if at > begin {
-                add(blocks.column[at] as usize, &transposed(block));
-            }
-        }
-    }
-    for (&first, sum) in blocks.first.iter().zip(sums) {
-        let own = &mut blocks.value[first as usize];
-        let most = own.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
-        *own = sum.map(|sum| if sum.abs() > NOTHING * most { sum } else { 0.0 });
-    }
+fn sum_rows(blocks: &mut Blocks, lower: &Lower) {
+    let sum = |row: usize| {
+        let mut sum = [0.0_f64; 9];
+        let mut add = |block: &[f64; 9]| sum.iter_mut().zip(block).for_each(|(sum, v)| *sum += v);
+        lower.of(row).iter().for_each(|&[_, at]| add(&transposed(&blocks.value[at as usize])));
+        let own = &blocks.value[blocks.first[row] as usize..blocks.first[row + 1] as usize];
+        own.iter().for_each(&mut add);
+        let most = own[0].iter().fold(0.0_f64, |most, v| most.max(v.abs()));
+        sum.map(|sum| if sum.abs() > NOTHING * most { sum } else { 0.0 })
+    };
+    let sums: Vec<[f64; 9]> = (0..blocks.n_rows()).into_par_iter().map(sum).collect();
+    blocks.first.iter().zip(sums).for_each(|(&first, sum)| blocks.value[first as usize] = sum);
 }
 
 #[cfg(test)]
@@ -307,7 +301,8 @@ mod tests {
         }
         let x: Vec<f64> = (0..3 * n).map(|i| 100.0 + random(i.into())).collect();
         let expected = blocks.product(&x);
-        let half = Half::new(blocks);
+        let lower = blocks.lower();
+        let half = Half::new(blocks, &lower);
         assert!(half.colours.len() > 1);
         assert_eq!(half.colours.iter().map(Vec::len).sum::<usize>(), (n as usize).div_ceil(Half::CHUNK));
         let mut y = vec![f64::NAN; x.len()];

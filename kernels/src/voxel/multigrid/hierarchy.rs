@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use pogo_formats::timings::{self, timed};
 use rayon::prelude::*;
 
-use super::blocks::Blocks;
+use super::blocks::{Blocks, Lower};
 use super::factor::{Factor, Order};
 use super::first::First;
 use super::galerkin::{Coupling, galerkin, galerkin_of_first, galerkin_of_voxels};
@@ -116,7 +116,7 @@ impl<T: Real> Coarse<T> {
             division,
             cuts: Vec::new(),
         };
-        let fine_blocks = timed("count blocks", || count_blocks(&fine)) as f64;
+        let fine_blocks = fine.blocks_of_voxels.unwrap_or_else(|| count_blocks(&fine)) as f64;
         let phases = match host {
             Host::Cpu { .. } => out.add_first_of_phases(cubes, &fine, fixed, stiffness, fine_blocks),
             Host::Device => None,
@@ -207,7 +207,7 @@ impl<T: Real> Coarse<T> {
         let (operator, batches) = (Operator::Assembled(Packed::default()), Batches::new(elements));
         // A compliant phase has small entries which are not of rounding: matrices of phases are sums of positive terms in f64.
         let least = if coupling == Coupling::Phases { 1e-30 } else { LEAST };
-        self.push(Level::new(operator, elements, batches, transfer, (&diagonal, least), cost), elements);
+        self.push(Level::new(operator, elements, batches, transfer, (diagonal.as_flattened(), least), cost), elements);
     }
 
     /// Level 1, which is never assembled; its elements.
@@ -259,16 +259,17 @@ impl<T: Real> Coarse<T> {
                 break;
             }
             let product = timings::stage("Galerkin products");
-            let blocks = match &last {
-                Some(blocks) => galerkin(blocks, &next.coarse, &next.transfer, form.coupling),
-                None => {
+            let lower = last.as_ref().map(Blocks::lower);
+            let blocks = match (&last, &lower) {
+                (Some(blocks), Some(lower)) => galerkin((blocks, lower), &next.coarse, &next.transfer, form.coupling),
+                _ => {
                     let Operator::First(first) = &self.levels[0].operator else { unreachable!("level 1 is first") };
                     galerkin_of_first(first, &elements, &next, stiffness)
                 }
             };
             drop(product);
-            if let (Some(finer), Some(level)) = (last.take(), self.levels.last_mut()) {
-                level.operator = timed("round", || rounded(finer, form));
+            if let (Some(finer), Some(lower), Some(level)) = (last.take(), lower, self.levels.last_mut()) {
+                level.operator = timed("round", || rounded(finer, &lower, form));
             }
             let used = (form.coupling == Coupling::Phases).then(|| phases::used(&next));
             self.push_assembled(&next.coarse, next.transfer, &blocks, fine_blocks, form.coupling);
@@ -287,7 +288,8 @@ impl<T: Real> Coarse<T> {
             level.cost = order.n_blocks() as f64 / fine_blocks;
             self.bottom = Some(timed("factor", || Factor::new(&blocks, order, form.coupling)));
         } else {
-            level.operator = rounded(blocks, form);
+            let lower = blocks.lower();
+            level.operator = rounded(blocks, &lower, form);
         }
     }
 
@@ -315,13 +317,13 @@ impl<T: Real> Coarse<T> {
 /// A matrix as it is multiplied.
 ///
 /// With phases, what 16 bits leave of a stiff block is more than the whole of a compliant one.
-fn rounded<T: Real>(blocks: Blocks, Form { coupling, host }: Form) -> Operator<T> {
+fn rounded<T: Real>(blocks: Blocks, lower: &Lower, Form { coupling, host }: Form) -> Operator<T> {
     let is_large = blocks.n_blocks() > LARGE && blocks.n_rows() <= Half::ROWS;
     let half = is_large && host != Host::Device && coupling == Coupling::Element;
     if half && size_of::<T>() == 4 {
-        Operator::Half(Half::new(blocks))
+        Operator::Half(Half::new(blocks, lower))
     } else {
-        Operator::Assembled(Packed::new(blocks))
+        Operator::Assembled(Packed::new(blocks, lower))
     }
 }
 
@@ -343,4 +345,21 @@ fn count_blocks(elements: &Elements) -> usize {
         }
     });
     seen.par_iter().map(|seen| seen.load(Relaxed).count_ones() as usize).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::voxel::tests::random;
+    use pogo_formats::voxel::bricks_of;
+
+    #[test]
+    fn blocks_are_counted_by_voxels_as_by_elements() {
+        for fill in [0.02, 0.3, 0.8, 1.0] {
+            // Beyond several bricks along each axis.
+            let solid = |[x, y, z]: [u32; 3]| random(u64::from(x + 100 * (y + 100 * z))) < fill;
+            let fine = Elements::of_bricks(&bricks_of([19, 26, 33], solid).view());
+            assert_eq!(fine.blocks_of_voxels, Some(count_blocks(&fine)), "{fill}");
+        }
+    }
 }

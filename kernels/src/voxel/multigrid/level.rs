@@ -166,15 +166,15 @@ impl<T: Real> Level<T> {
         (diagonal, least): (&[f64], f64),
         cost: f64,
     ) -> Self {
-        let most = diagonal.iter().fold(0.0_f64, |most, &d| most.max(d));
+        let most = diagonal.par_iter().copied().reduce(|| 0.0, f64::max);
         let inverse = |&d: &f64| if d > least * most { T::from_f64(1.0 / d) } else { T::default() };
         Self {
             operator,
-            nodes: elements.nodes.clone(),
+            nodes: elements.nodes.par_iter().copied().collect(),
             parts: Parts::all(batches, elements.n_nodes, &transfer),
             transfer,
             share: Share::whole(3 * elements.n_nodes),
-            inverse: diagonal.iter().map(inverse).collect(),
+            inverse: diagonal.par_iter().map(inverse).collect(),
             lambda: 1.0,
             cost,
             n: 3 * elements.n_nodes,

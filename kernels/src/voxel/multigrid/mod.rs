@@ -17,7 +17,6 @@ mod smoother;
 mod split;
 mod transfer;
 
-pub(crate) use blocks::transposed;
 #[cfg(test)]
 pub(crate) use cell::Cell;
 pub(crate) use factor::Factor;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::blocks::{Blocks, transposed};
+use super::blocks::{Blocks, Lower, transposed};
 use crate::shared::Shared;
 use crate::simd::{InstructionSet, Kernel, Level, Real};
 use crate::voxel::lists::starts;
@@ -25,8 +25,8 @@ impl<T: Real> Packed<T> {
     const FREED: usize = 1 << 17;
 
     /// Rounds the blocks. Those that are rounded are freed, so that both forms never take their whole memory.
-    pub fn new(mut blocks: Blocks) -> Self {
-        let (n_rows, lower) = (blocks.n_rows(), blocks.lower());
+    pub fn new(mut blocks: Blocks, lower: &Lower) -> Self {
+        let n_rows = blocks.n_rows();
         let row_length = |row: usize| (lower.of(row).len() + blocks.columns(row).len()) as u32;
         let first = starts((0..n_rows).map(row_length));
         let n_blocks = first[n_rows] as usize;
@@ -41,7 +41,7 @@ impl<T: Real> Packed<T> {
                 // SAFETY: each row has a range of its own.
                 let (columns, values) =
                     unsafe { (columns.part(range.clone()), values.part(9 * range.start..9 * range.end)) };
-                let above = lower.of(row).iter().map(|&other| (other, blocks.find(other, row as u32), true));
+                let above = lower.of(row).iter().map(|&[other, at]| (other, at as usize, true));
                 let own = blocks.columns(row).iter().zip(blocks.first[row] as usize..);
                 let entries = above.chain(own.map(|(&other, at)| (other, at, false)));
                 for ((to, column), (other, at, is_above)) in values.chunks_exact_mut(9).zip(columns).zip(entries) {

@@ -77,7 +77,7 @@ pub(super) fn apart(fine: &Elements, stiffness: &Stiffness, n_parts: usize) -> O
         .map(|element| (fine.code[element], own_nodes(element)))
         .filter(|(_, nodes)| *nodes != [NO_NODE; 8])
         .unzip();
-    Some(Elements { code, nodes, n_nodes: fine.n_nodes, period: fine.period })
+    Some(Elements { code, nodes, n_nodes: fine.n_nodes, period: fine.period, blocks_of_voxels: None })
 }
 
 /// Memory that coarse nodes for each phase take beyond common ones, bytes a node of the finest level: 180 bytes a degree of freedom,
@@ -119,7 +119,13 @@ pub(super) fn used(level: &Coarsening) -> Elements {
     }
     let own = |nodes: &[u32; 8]| nodes.map(|node| if is_used[node as usize] { node } else { NO_NODE });
     let nodes = coarse.nodes.par_iter().map(own).collect();
-    Elements { code: coarse.code.clone(), nodes, n_nodes: coarse.n_nodes, period: coarse.period }
+    Elements {
+        code: coarse.code.clone(),
+        nodes,
+        n_nodes: coarse.n_nodes,
+        period: coarse.period,
+        blocks_of_voxels: None,
+    }
 }
 
 #[cfg(test)]

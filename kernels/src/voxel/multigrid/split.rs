@@ -6,6 +6,7 @@
 //! between coarse nodes are trilinear.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use pogo_formats::voxel::{morton_code, morton_position};
@@ -15,7 +16,7 @@ use super::transfer::{PLACES, Transfer, place_of};
 use crate::shared::Shared;
 use crate::union::Union;
 use crate::voxel::elements::{Elements, NO_NODE};
-use crate::voxel::lists::{Lists, starts};
+use crate::voxel::lists::{Lists, joined, starts};
 
 /// Elements or corners that a thread takes at a time.
 const PART: usize = 1 << 14;
@@ -41,11 +42,18 @@ fn pieces(fine: &Elements, range: Range<usize>, split: bool) -> (Vec<u64>, Vec<u
     while at < range.end {
         let cell = fine.code[at] >> 3;
         let end = at + fine.code[at..].iter().take_while(|&&code| code >> 3 == cell).count();
+        if fine.blocks_of_voxels.is_some() || end == at + 1 {
+            code.push(cell);
+            count.push((end - at) as u32);
+            children.extend(at as u32..end as u32);
+            at = end;
+            continue;
+        }
         piece.clear();
         piece.extend(0..end - at);
         for i in 1..end - at {
             for j in 0..i {
-                if piece[i] != piece[j] && (!split || touch(&fine.nodes[at + i], &fine.nodes[at + j])) {
+                if piece[i] != piece[j] && (!split || touch(fine, at + i, at + j)) {
                     let (low, high) = (piece[i].min(piece[j]), piece[i].max(piece[j]));
                     piece.iter_mut().filter(|p| **p == high).for_each(|p| *p = low);
                 }
@@ -64,9 +72,35 @@ fn pieces(fine: &Elements, range: Range<usize>, split: bool) -> (Vec<u64>, Vec<u
     (code, count, children)
 }
 
-fn touch(a: &[u32; 8], b: &[u32; 8]) -> bool {
-    a.iter().any(|node| *node != NO_NODE && b.contains(node))
+/// Whether two elements of a cell share a node: that in the middle of the cell, if any, for most.
+fn touch(fine: &Elements, i: usize, j: usize) -> bool {
+    let (a, b) = (&fine.nodes[i], &fine.nodes[j]);
+    let middle = |at: usize| fine.nodes[at][7 ^ (fine.code[at] & 7) as usize];
+    if middle(i) == middle(j) && middle(i) != NO_NODE {
+        return true;
+    }
+    a.iter().any(|&node| node != NO_NODE && b.iter().fold(false, |found, &other| found | (other == node)))
 }
+
+/// A corner of a voxel of a cell: which of the voxels that are there it is, the corner, and its place in the cell.
+type CornerOfVoxel = [u8; 3];
+
+/// For the octants of a cell that are there, the first corner at each place that a voxel has, in the order of the voxels.
+static CORNERS_OF_VOXELS: LazyLock<Vec<Vec<CornerOfVoxel>>> = LazyLock::new(|| {
+    let of_octants = |octants: usize| {
+        let mut corners: Vec<CornerOfVoxel> = Vec::new();
+        for (rank, octant) in (0..8).filter(|o| octants >> o & 1 == 1).enumerate() {
+            for c in 0..8 {
+                let place = place_of(octant, c) as u8;
+                if corners.iter().all(|corner| corner[2] != place) {
+                    corners.push([rank as u8, c as u8, place]);
+                }
+            }
+        }
+        corners
+    };
+    (0..256).map(of_octants).collect()
+});
 
 /// The next coarser level. Where not `split`, a cell is one element and a corner one node, whatever touches there.
 pub(crate) fn coarsen(fine: &Elements, split: bool) -> Coarsening {
@@ -82,7 +116,7 @@ pub(crate) fn coarsen(fine: &Elements, split: bool) -> Coarsening {
     drop(union);
     let period = fine.period.map(|period| period.map(|[first, end]| [first / 2, end.div_ceil(2)]));
     let transfer = transfer(fine, &children, &owner, &place, &n_owned);
-    Coarsening { coarse: Elements { code, nodes, n_nodes, period }, children, transfer }
+    Coarsening { coarse: Elements { code, nodes, n_nodes, period, blocks_of_voxels: None }, children, transfer }
 }
 
 /// Codes and children of the coarse elements.
@@ -92,47 +126,63 @@ fn coarse_elements(fine: &Elements, split: bool) -> (Vec<u64>, Lists) {
     let whole = |at: usize| {
         at + fine.code[at..].iter().take_while(|&&code| at > 0 && code >> 3 == fine.code[at - 1] >> 3).count()
     };
-    let parts: Vec<_> = (0..n.div_ceil(PART))
+    let parts = (0..n.div_ceil(PART))
         .into_par_iter()
-        .map(|i| pieces(fine, whole(i * PART)..whole(((i + 1) * PART).min(n)), split))
-        .collect();
-    let n_coarse = parts.iter().map(|part| part.0.len()).sum();
-    let (mut code, mut list) = (Vec::with_capacity(n_coarse), Vec::with_capacity(n));
-    parts.iter().for_each(|part| code.extend_from_slice(&part.0));
-    parts.iter().for_each(|part| list.extend_from_slice(&part.2));
-    (code, Lists::new(parts.iter().flat_map(|part| part.1.iter().copied()), list))
+        .map(|i| pieces(fine, whole(i * PART)..whole(((i + 1) * PART).min(n)), split));
+    let (code, (count, children)): (Vec<_>, (Vec<_>, Vec<_>)) = parts.map(|(a, b, c)| (a, (b, c))).unzip();
+    (joined(&code), Lists::new(count.into_iter().flatten(), joined(&children)))
 }
 
-/// Calls `act(node, place)` for the corners of all finer elements `children` of a coarse one.
-fn each_corner(fine: &Elements, children: &[u32], mut act: impl FnMut(usize, usize)) {
+/// Calls `act(node, place)` for the nodes of all finer elements `children` of a coarse one, each once at each of its places, in
+/// the order in which they are found.
+#[inline(always)]
+pub(super) fn each_corner(fine: &Elements, children: &[u32], mut act: impl FnMut(usize, usize)) {
+    if fine.blocks_of_voxels.is_some() {
+        let octants = children.iter().fold(0_u8, |octants, &child| octants | 1 << (fine.code[child as usize] & 7));
+        for &[rank, c, place] in &CORNERS_OF_VOXELS[usize::from(octants)] {
+            act(fine.nodes[children[usize::from(rank)] as usize][usize::from(c)] as usize, place.into());
+        }
+        return;
+    }
+    // The first node at each place, and others there.
+    let (mut first, mut further) = ([NO_NODE; PLACES.len()], Vec::new());
     for &child in children {
         let octant = fine.octant(child as usize);
         for (c, &node) in fine.nodes[child as usize].iter().enumerate().filter(|(_, node)| **node != NO_NODE) {
-            act(node as usize, place_of(octant, c));
+            let place = place_of(octant, c);
+            if first[place] == NO_NODE {
+                first[place] = node;
+            } else if first[place] == node || further.contains(&(node, place)) {
+                continue;
+            } else {
+                further.push((node, place));
+            }
+            act(node as usize, place);
         }
     }
 }
 
 /// The owner of each finer node: the first coarse element that has it.
-fn owners(fine: &Elements, children: &Lists, n_coarse: usize) -> Vec<u32> {
+fn owners(fine: &Elements, children: &Lists, n_coarse: usize) -> Vec<AtomicU32> {
     let owner: Vec<AtomicU32> = (0..fine.n_nodes).into_par_iter().map(|_| AtomicU32::new(u32::MAX)).collect();
     (0..n_coarse).into_par_iter().for_each(|coarse| {
-        let nodes = children.of(coarse).iter().flat_map(|&child| fine.nodes[child as usize]);
-        for node in nodes.filter(|&node| node != NO_NODE) {
-            owner[node as usize].fetch_min(coarse as u32, Relaxed);
-        }
+        each_corner(fine, children.of(coarse), |node, _| {
+            if owner[node].load(Relaxed) > coarse as u32 {
+                owner[node].fetch_min(coarse as u32, Relaxed);
+            }
+        });
     });
-    owner.into_par_iter().map(AtomicU32::into_inner).collect()
+    owner
 }
 
 /// The place of each finer node in its owner, the first one found; and how many nodes each coarse element owns.
-fn places(fine: &Elements, children: &Lists, owner: &[u32], n_coarse: usize) -> (Vec<u8>, Vec<u32>) {
+fn places(fine: &Elements, children: &Lists, owner: &[AtomicU32], n_coarse: usize) -> (Vec<u8>, Vec<u32>) {
     const NOWHERE: u8 = u8::MAX;
     let (mut place, mut n_owned) = (vec![NOWHERE; fine.n_nodes], vec![0_u32; n_coarse]);
     let shared = Shared::new(&mut place);
     n_owned.par_iter_mut().enumerate().for_each(|(coarse, n_owned)| {
         each_corner(fine, children.of(coarse), |node, here| {
-            if owner[node] == coarse as u32 {
+            if owner[node].load(Relaxed) == coarse as u32 {
                 // SAFETY: each node has one owner.
                 let place = unsafe { shared.part(node..node + 1) };
                 if place[0] == NOWHERE {
@@ -147,14 +197,25 @@ fn places(fine: &Elements, children: &Lists, owner: &[u32], n_coarse: usize) -> 
 
 /// Groups of corners 8 element + c of coarse elements: where coarse elements share a finer node, the corners on which it
 /// depends are the same coarse nodes.
-fn joined_corners(fine: &Elements, children: &Lists, owner: &[u32], place: &[u8], n_coarse: usize) -> Union {
+fn joined_corners(fine: &Elements, children: &Lists, owner: &[AtomicU32], place: &[u8], n_coarse: usize) -> Union {
+    /// Corners that are remembered for each corner: those of neighbours by faces, and one more.
+    const REMEMBERED: usize = 4;
     let union = Union::new(8 * n_coarse as u32);
     (0..n_coarse).into_par_iter().for_each(|coarse| {
+        // What each corner has been joined with: several nodes say the same.
+        let mut joined = [[NO_NODE; REMEMBERED]; 8];
+        let mut next = [0; 8];
         each_corner(fine, children.of(coarse), |node, here| {
-            let there = usize::from(place[node]);
-            if owner[node] != coarse as u32 || there != here {
-                for (&mine, &its) in PLACES[here].corners().iter().zip(PLACES[there].corners()) {
-                    union.join(8 * coarse as u32 + u32::from(mine), 8 * owner[node] + u32::from(its));
+            let (there, owner) = (usize::from(place[node]), owner[node].load(Relaxed));
+            if owner == coarse as u32 && there == here {
+                return;
+            }
+            for (&mine, &its) in PLACES[here].corners().iter().zip(PLACES[there].corners()) {
+                let (mine, other) = (usize::from(mine), 8 * owner + u32::from(its));
+                if !joined[mine].contains(&other) {
+                    joined[mine][next[mine] % REMEMBERED] = other;
+                    next[mine] += 1;
+                    union.join((8 * coarse + mine) as u32, other);
                 }
             }
         });
@@ -201,7 +262,7 @@ fn number_groups(union: &Union, n_coarse: usize) -> (Vec<[u32; 8]>, usize) {
 }
 
 /// Finer nodes by their owner, ascending, with their places.
-fn transfer(fine: &Elements, children: &Lists, owner: &[u32], place: &[u8], n_owned: &[u32]) -> Transfer {
+fn transfer(fine: &Elements, children: &Lists, owner: &[AtomicU32], place: &[u8], n_owned: &[u32]) -> Transfer {
     let first = starts(n_owned.iter().copied());
     let (mut nodes, mut places) = (vec![0_u32; fine.n_nodes], vec![0_u8; fine.n_nodes]);
     let (to_nodes, to_places) = (Shared::new(&mut nodes), Shared::new(&mut places));
@@ -211,8 +272,7 @@ fn transfer(fine: &Elements, children: &Lists, owner: &[u32], place: &[u8], n_ow
         let (nodes, places) = unsafe { (to_nodes.part(range.clone()), to_places.part(range)) };
         let mut found = 0;
         each_corner(fine, children.of(coarse), |node, here| {
-            let owned = owner[node] == coarse as u32 && usize::from(place[node]) == here;
-            if owned && !nodes[..found].contains(&(node as u32)) {
+            if owner[node].load(Relaxed) == coarse as u32 && usize::from(place[node]) == here {
                 nodes[found] = node as u32;
                 found += 1;
             }
@@ -249,6 +309,17 @@ mod tests {
         assert_eq!(next.coarse.n_nodes, 2 * 3 * 3 * 2);
         let (fine, _) = elements([8, 8, 7], |_| true);
         assert_eq!(coarsen(&fine, true).coarse.n_nodes, 5 * 5 * 5);
+    }
+
+    #[test]
+    fn voxels_are_coarsened_as_any_elements() {
+        let (voxels, _) = elements([21, 18, 17], |[x, y, z]| random(u64::from(x + 100 * (y + 100 * z))) < 0.4);
+        let any = Elements { blocks_of_voxels: None, ..voxels.clone() };
+        let [a, b] = [&voxels, &any].map(|fine| coarsen(fine, true));
+        assert!((&a.coarse.code, &a.coarse.nodes) == (&b.coarse.code, &b.coarse.nodes));
+        assert!((0..a.coarse.code.len()).all(|element| a.children.of(element) == b.children.of(element)));
+        let parts = |t: &Transfer| (t.first.clone(), t.fine.clone(), t.place.clone());
+        assert!(parts(&a.transfer) == parts(&b.transfer));
     }
 
     #[test]

@@ -82,6 +82,7 @@ impl<'a> Listed<'a> {
     pub fn renumber(&self, elements: &mut Elements) {
         elements.nodes.par_iter_mut().enumerate().for_each(|(e, nodes)| *nodes = self.nodes.of(e));
         (elements.n_nodes, elements.period) = (self.n_nodes, self.period);
+        elements.blocks_of_voxels = elements.blocks_of_voxels.filter(|_| self.period.is_none());
     }
 
     /// As [`Product::apply`](super::Product::apply); `finish` gets the sums of pieces of consecutive nodes.
