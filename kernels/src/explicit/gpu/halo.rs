@@ -123,7 +123,7 @@ impl HaloLists {
         ranks: &Arc<dyn Ranks>,
         (arena, opened): (&mut Arena, &mut Opened),
         u: [Slice<T>; 2],
-        dimension: usize,
+        unknowns: usize,
     ) -> Result<Halo<T>, DeviceError> {
         let arrived = arena.zeros::<u32>("steps that others have sent", ranks.n_ranks());
         let arrays = arrived.map(|arrived| [u[0].pointer(), u[1].pointer(), arrived.pointer()]);
@@ -133,7 +133,7 @@ impl HaloLists {
         halo.first = arena.copy("first nodes to send", &self.first)?.at();
         halo.nodes = arena.copy("nodes to send", &self.nodes)?.at();
         halo.progress = arena.zeros::<u32>("progress of sending", 2)?.at();
-        (halo.me, halo.n_devices, halo.dimension) = (ranks.rank() as u32, ranks.n_ranks() as u32, dimension as u32);
+        (halo.me, halo.n_devices, halo.dimension) = (ranks.rank() as u32, ranks.n_ranks() as u32, unknowns as u32);
         for (device, of) in all.iter().enumerate() {
             halo.waits |= u32::from(of.is_other);
             let addresses = &of.addresses;

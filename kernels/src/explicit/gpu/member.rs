@@ -91,7 +91,7 @@ impl Shared {
         &self,
         lists: &Lists,
         stepper: &mut GpuStepper<T>,
-        dimension: usize,
+        unknowns: usize,
     ) -> Result<bool, DeviceError> {
         let (gpu, ranks) = (&stepper.gpu, &self.ranks);
         let memory = (&mut stepper.arena, &mut stepper.opened);
@@ -104,7 +104,7 @@ impl Shared {
                 peers = placed;
                 peers.waits
             }),
-            (Ok(()), Lists::Others(lists)) => lists.place(gpu, ranks, memory, u, dimension).map(|placed| {
+            (Ok(()), Lists::Others(lists)) => lists.place(gpu, ranks, memory, u, unknowns).map(|placed| {
                 halo = Some((placed, lists.n_sent()));
                 placed.waits
             }),
