@@ -69,7 +69,8 @@ impl Arranged {
         let mesh = self.mesh.view();
         let (d, n_nodes) = (mesh.dimension, mesh.n_nodes());
         let fluid = mesh.fluid_nodes();
-        let is_unknown = |dof: u64| dof as usize % d == 0 || !fluid.get(dof as usize / d).is_some_and(|&fluid| fluid);
+        let is_unknown =
+            |dof: u64| (dof as usize).is_multiple_of(d) || !fluid.get(dof as usize / d).is_some_and(|&fluid| fluid);
         let lumped_mass = lumped_mass(&mesh, &self.sections, Lumping::RowSum).unwrap();
         let stable = stable_increment(&mesh, &self.sections, &[], &lumped_mass).unwrap();
         let time_increment = 0.8 * stable.increment;
@@ -123,7 +124,7 @@ impl Arranged {
     fn start(&self) -> State {
         let n = self.mesh.coordinates.len();
         let (d, fluid) = (self.mesh.dimension as usize, self.mesh.view().fluid_nodes());
-        let is_unknown = |dof: usize| dof % d == 0 || !fluid.get(dof / d).is_some_and(|&fluid| fluid);
+        let is_unknown = |dof: usize| dof.is_multiple_of(d) || !fluid.get(dof / d).is_some_and(|&fluid| fluid);
         let value = |i: usize, shift: u64| if is_unknown(i) { noise(i as u64 + shift) } else { 0.0 };
         let values = |amplitude: f64, shift: u64| (0..n).map(|i| amplitude * value(i, shift)).collect();
         State { displacement: values(1e-8, 7), increment: values(1e-10, 99), ..State::default() }
