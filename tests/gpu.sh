@@ -4,10 +4,11 @@
 #   tests/gpu.sh build          builds what the other steps run, into target/gpu (no GPU needed; the folder may be carried)
 #   tests/gpu.sh kernels        every element kind on the device against the CPU
 #   tests/gpu.sh commands       the commands on the device against the CPU, from decks to traces
+#   tests/gpu.sh fluids         fluids of every kind, alone and on solids: kernels, commands and speed beside solids
 #   tests/gpu.sh voxels         voxel statics on the device against the CPU, through the commands
 #   tests/gpu.sh spring-commands  masses and springs on the device against the CPU, through the commands
 #   tests/gpu.sh eikonal-commands  arrival times on the device against the CPU, through the commands
-#   tests/gpu.sh test           all five
+#   tests/gpu.sh test           all of these, without speeds
 #   tests/gpu.sh sanitize       small runs of all kernels under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
 #   tests/gpu.sh bench [NODES]  node-steps a second beside the copy bandwidth, cuSPARSE, the Eikonal solver, and the paper's weld whole
 #   tests/gpu.sh springs [SIZES] masses and springs in all ways: boxes of a side, and the paper's heart ("32,heart,128,256")
@@ -221,6 +222,54 @@ eikonal_commands() {
     done
 }
 
+# Tanks of fluids, and of fluids and steel, on the device against the CPU: traces and energies, restarts, parts on one device.
+fluid_commands() {
+    mkdir -p "$work"
+    local kind name n_fluid precision limit file job
+    printf '%s\n' '[[absorbing]]' 'name = "end"' 'side = "xmin"' 'depth = 4e-3' 'profile = "stiffness_reduction"' 'frequency = 5e5' 'wave_speed = 1483' >"$work/layer.toml"
+    for kind in AC2D3 AC2D4 AC2D4R AC3D4 AC3D6 AC3D8 AC3D8R; do
+        for n_fluid in 14 24; do
+            name=$kind-$n_fluid
+            awk -f tests/fluids/tank.awk -v kind=$kind -v nx=24 -v ny=12 -v nz=10 -v n_fluid=$n_fluid -v distort=0.1 >"$work/$name.inp"
+            job=$([ $n_fluid = 14 ] || echo "--job $work/layer.toml")
+            "$bin/pogo-block" "$work/$name.inp" $job -o "$work/$name.blk" --block-nodes 256 --quiet
+            for precision in f64 f32; do
+                limit=$([ $precision = f64 ] && echo 1e-11 || echo 1e-4)
+                solve "$work/$name.blk" "$work/cpu.out" --device cpu --precision $precision
+                solve "$work/$name.blk" "$work/gpu.out" --device cuda --precision $precision
+                for file in traces.csv energy.csv; do
+                    "$python" tests/python/compare_traces.py "$work/cpu.out/$file" "$work/gpu.out/$file" $limit "$name $precision $file"
+                done
+                solve "$work/$name.blk" "$work/parts.out" --device cuda:0,0 --precision $precision
+                "$python" tests/python/compare_traces.py "$work/cpu.out/traces.csv" "$work/parts.out/traces.csv" $limit "$name $precision parts"
+                rm -rf "$work/half.out"
+                solve "$work/$name.blk" "$work/half.out" --device cuda --precision $precision --time 1.2e-5 --keep-checkpoint
+                solve "$work/$name.blk" "$work/half.out" --device cuda --precision $precision --restart
+                cmp <(grep -v '^#' "$work/gpu.out/traces.csv") <(grep -v '^#' "$work/half.out/traces.csv")
+            done
+        done
+    done
+}
+
+# Node-steps a second of elements of fluids beside those of solids, in grids of boxes and in meshes without one.
+fluid_speed() {
+    "$bin/bench_gpu" CPE3,AC2D3,CPE4,AC2D4,CPE4R,AC2D4R 1000000 f32,f64 512 0
+    "$bin/bench_gpu" C3D4,AC3D4,C3D6,AC3D6,C3D8,AC3D8,C3D8R,AC3D8R 1000000 f32,f64 512 0
+    "$bin/bench_gpu" C3D4,AC3D4,C3D8,AC3D8,C3D8R,AC3D8R 1000000 f32,f64 512 0.15
+    "$bin/bench_gpu" C3D4,AC3D4,C3D8,AC3D8,C3D8R,AC3D8R 1000000 f32,f64 512 0.15 blocks
+}
+
+fluids() {
+    mkdir -p "$work"
+    "$bin/kernels-test" --ignored --test-threads 1 --nocapture fluids 2>&1 | tee "$work/fluids.log" | grep -v ' a launch: ' || true
+    grep -q '^test result: ok' "$work/fluids.log"
+    echo "kernels of fluids: $(grep -c ' a launch: ' "$work/fluids.log") comparisons, worst f64 and f32 traces:" \
+        "$(sed -n 's/.* f64, .*traces \([^,]*\),.*/\1/p' "$work/fluids.log" | sort -g | tail -1)" \
+        "$(sed -n 's/.* f32, .*traces \([^,]*\),.*/\1/p' "$work/fluids.log" | sort -g | tail -1)"
+    fluid_commands
+    fluid_speed
+}
+
 # Lines of the form NAME BLOCK OPTIONS... of small runs that start every kernel.
 sanitized_runs() {
     local kind precision addressing way
@@ -231,6 +280,16 @@ sanitized_runs() {
             echo "$kind-$precision $kind.blk --device cuda --time 1e-6 --precision $precision"
             # Parts on one device: meshes without grids, and the exchange.
             echo "$kind-$precision-parts $kind.blk --device cuda:0,0 --time 1e-6 --precision $precision"
+        done
+    done
+    local n_fluid
+    for kind in AC2D3 AC2D4 AC2D4R AC3D4 AC3D6 AC3D8 AC3D8R; do
+        for n_fluid in 4 8; do
+            awk -f tests/fluids/tank.awk -v kind=$kind -v nx=8 -v ny=6 -v nz=6 -v n_fluid=$n_fluid -v distort=0.1 >"$work/tank.inp"
+            "$bin/pogo-block" "$work/tank.inp" -o "$work/$kind-$n_fluid-tiny.blk" --block-nodes 128 --quiet
+            for precision in f32 f64; do
+                echo "$kind-$n_fluid-$precision $kind-$n_fluid-tiny.blk --device cuda --time 1e-6 --precision $precision"
+            done
         done
     done
     "$bin/pogo-gen" perlin --size 20 -o "$work/tiny.nrrd" --quiet
@@ -395,17 +454,18 @@ case ${1:-all} in
 build) build ;;
 kernels) kernels ;;
 commands) commands ;;
+fluids) fluids ;;
 voxels) voxels ;;
 spring-commands) spring_commands ;;
 eikonal-commands) eikonal_commands ;;
 sanitize) sanitize "${2:-}" ;;
-test) kernels; commands; voxels; spring_commands; eikonal_commands ;;
+test) kernels; commands; fluid_commands; voxels; spring_commands; eikonal_commands ;;
 bench) bench "${@:2}" ;;
 springs) springs "${@:2}" ;;
 spring-parts) spring_parts "${@:2}" ;;
 gear) gear ;;
 ptx) ptx "$2" ;;
 compilers) compilers "$2" ;;
-all) kernels; commands; voxels; spring_commands; eikonal_commands; bench ;;
+all) kernels; commands; fluid_commands; voxels; spring_commands; eikonal_commands; bench ;;
 *) sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

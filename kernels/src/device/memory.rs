@@ -413,6 +413,23 @@ impl<'a, P: 'a> Plan<'a, P> {
         self.arrays.iter().map(bytes).sum()
     }
 
+    /// Places all arrays in the memory of the host, for kernels that run there.
+    #[cfg(test)]
+    pub fn place_on_host(self, params: &mut P) -> Vec<Vec<u128>> {
+        let place = |Planned { contents, set, .. }: Planned<'a, P>| {
+            let (from, len) = match contents {
+                Contents::Copy(bytes) => (bytes, bytes.len()),
+                Contents::Zeros(len) => (&[][..], len),
+            };
+            let mut array = vec![0_u128; len.div_ceil(16) + 1];
+            // SAFETY: as long as what is copied, and another array.
+            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), array.as_mut_ptr().cast(), from.len()) };
+            set(params, array.as_ptr() as Address);
+            array
+        };
+        self.arrays.into_iter().map(place).collect()
+    }
+
     /// Places all arrays, and sets their addresses.
     ///
     /// # Errors

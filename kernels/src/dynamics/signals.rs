@@ -83,12 +83,15 @@ impl<'a> Signals<'a> {
     fn rewind(&mut self) {
         self.step = 0;
         for column in 0..self.columns.len() {
-            let before_start = self.increment_before_start(column);
-            let start = match self.columns[column] {
-                Signal::Sum(_) => 0.5 * before_start,
-                _ => 0.0,
-            };
-            self.integrals[column] = [start, before_start];
+            self.integrals[column] = [self.start(column), self.increment_before_start(column)];
+        }
+    }
+
+    /// What an integrated column holds at t = 0.
+    pub(crate) fn start(&self, column: usize) -> f64 {
+        match self.columns[column] {
+            Signal::Sum(_) => 0.5 * self.increment_before_start(column),
+            _ => 0.0,
         }
     }
 

@@ -100,8 +100,6 @@ pub enum StepperError {
     LinearWith { what: &'static str },
     #[error(transparent)]
     Projection(#[from] ProjectionError),
-    #[error("fluids are computed on the CPU alone")]
-    Fluid,
     /// β is negative or no number.
     #[error("section {section} has the damping β = {beta} s")]
     Beta { section: usize, beta: f64 },

@@ -13,23 +13,18 @@ use pogo_kernels::explicit::elements::positions;
 
 use super::faces;
 use super::matter::Matter;
-use super::periodic::cpu_alone;
 use crate::call::Call;
 use crate::error::SolveError;
-use crate::observe::Observer;
 
-/// Refuses devices, which do not compute fluids.
+/// Refuses files that hold no pressures.
 ///
 /// # Errors
-/// A device that the user named.
-pub(super) fn check_call(mesh: &MeshView<'_>, call: &Call<'_>, observer: &mut dyn Observer) -> Result<(), SolveError> {
-    if !mesh.has_fluid() {
-        return Ok(());
-    }
-    if call.settings.pogo_files.is_some() {
+/// Files of P. Huthwaite's Pogo are asked for.
+pub(super) fn check_call(mesh: &MeshView<'_>, call: &Call<'_>) -> Result<(), SolveError> {
+    if mesh.has_fluid() && call.settings.pogo_files.is_some() {
         return Err(call.refuse("--pogo-files: files of P. Huthwaite's Pogo hold no pressures of fluids; leave it out"));
     }
-    cpu_alone("fluids", call, observer)
+    Ok(())
 }
 
 /// What `values` of nodes, (n_nodes × dimension,), are without fluids, whose nodes have none of them.

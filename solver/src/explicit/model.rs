@@ -91,7 +91,7 @@ impl Stepped for Model<'_> {
     fn look(&mut self, _: &Signals<'_>, due: Due) -> Result<(Option<EnergyRow>, Option<Frame>), DeviceError> {
         let sums = if due.frame { None } else { self.stepper.energy_sums()? };
         let (sums, frame) = match sums {
-            Some(sums) => (Sums { of_solids: sums, ..Sums::default() }, None),
+            Some(sums) => (Sums::of_one_matter(sums, self.matter), None),
             None => {
                 let state = self.stepper.state()?;
                 let mut internal_force = self.stepper.internal_force(&state.displacement)?;
@@ -192,6 +192,17 @@ struct Sums {
     flow: f64,
     /// See [`energy_between`], J.
     between: f64,
+}
+
+impl Sums {
+    /// Of a model of solids alone, or of fluids alone.
+    fn of_one_matter(sums: EnergySums, matter: &Matter) -> Self {
+        if matter.fluid.is_empty() {
+            return Self { of_solids: sums, ..Self::default() };
+        }
+        let of_solids = EnergySums { kinetic: 0.0, strain: 0.0, ..sums };
+        Self { of_solids, compression: sums.kinetic, flow: sums.strain, between: 0.0 }
+    }
 }
 
 /// Sums over a state for [`row`]. `internal_force` is K u_n.

@@ -51,7 +51,7 @@ pub(super) fn run(
     let mesh = &file.mesh();
     periodic::check_call(setup, call, observer)?;
     linear::check_call(setup, call, observer)?;
-    fluid::check_call(mesh, call, observer)?;
+    fluid::check_call(mesh, call)?;
     let (assembled, stable) = assembled(file, setup, call)?;
     let Assembled { matter, bound, clock, mut signals, actions, columns, mut histories } = assembled;
     let monitors = periodic::origins_of(setup, mesh, histories.monitors());

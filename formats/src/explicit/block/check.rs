@@ -21,10 +21,7 @@ use crate::mesh::{ElementKind, Mesh, MeshView};
 pub(super) fn all(ExplicitView { mesh, blocks, device, .. }: &ExplicitView, setup: &Setup) -> Check {
     self::mesh(mesh, setup.sections.len())?;
     self::blocks(mesh, blocks, setup.sections.len())?;
-    match mesh.has_fluid() {
-        true => device::none(device)?,
-        false => device::all(mesh, blocks, device, setup.sections.len())?,
-    }
+    device::all(mesh, blocks, device, setup.sections.len())?;
     self::setup(mesh, setup)
 }
 
@@ -187,9 +184,6 @@ fn faces(mesh: &MeshView, what: &str, faces: &[[u32; 4]], elements: &[u32]) -> C
 /// elements once more, and grids some of them.
 pub(super) fn agreement(ExplicitView { mesh, blocks, device, .. }: &ExplicitView) -> Check {
     elements_agree(mesh, blocks)?;
-    if mesh.has_fluid() {
-        return Ok(());
-    }
     device::agreement(blocks, device)?;
     grids::agree(mesh, device)
 }

@@ -33,7 +33,7 @@ pub fn tetrahedra(cell: [u32; 8]) -> [[u32; 4]; 6] {
 /// How many elements of a cell meet at each of its corners.
 pub const fn elements_at(kind: ElementKind) -> [usize; 8] {
     match kind {
-        ElementKind::C3d4 => [6, 2, 2, 2, 2, 2, 6, 2],
+        ElementKind::C3d4 | ElementKind::Ac3d4 => [6, 2, 2, 2, 2, 2, 6, 2],
         _ => [1; 8],
     }
 }

@@ -15,7 +15,7 @@ pub const RING_ELEMENTS: usize = 6;
 /// Corners of a row, and its elements.
 pub const fn shape(kind: ElementKind) -> [usize; 2] {
     match kind {
-        ElementKind::C3d4 => [RING_NODES, RING_ELEMENTS],
+        ElementKind::C3d4 | ElementKind::Ac3d4 => [RING_NODES, RING_ELEMENTS],
         _ => [kind.n_nodes(), 1],
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn plan<'a, T: Real>(
 
     plan.copy(field!(passed_first), view.passed_first);
     plan.copy(field!(passed_row), view.passed_row);
-    plan.zeros::<T, _>(field!(passed), 3 * view.later_nodes.len());
+    plan.zeros::<T, _>(field!(passed), tables.unknowns * view.later_nodes.len());
     plan.copy(field!(sources), &tables.sources);
     plan.zeros::<u32, _>(field!(done), tables.blocks.len());
 
@@ -155,7 +155,7 @@ pub(super) fn localise<T: Real>(
 
 /// Bytes that a step must move through the device's memory, everything that a launch reads or writes once.
 pub(super) fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps: bool) -> f64 {
-    let (number, d) = (size_of::<T>() as f64, problem.mesh.dimension as f64);
+    let (number, d, s) = (size_of::<T>() as f64, problem.mesh.dimension as f64, tables.unknowns as f64);
     let mut total = 0.0;
     for (b, row) in tables.blocks.iter().enumerate() {
         let is_in = |list: &[u32]| list.binary_search(&(b as u32)).is_ok();
@@ -168,18 +168,18 @@ pub(super) fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps
         let damping = if row.damped != 0 { 2.0 * number } else { 0.0 };
         // u, Δu read and written, positions, inertia; indices, u and positions of the halo; forces passed on.
         total += match row.moved_by_tiles {
-            0 => own * (5.0 * d * number + number + damping),
-            _ => own * 2.0 * d * number,
+            0 => own * ((4.0 * s + d) * number + number + damping),
+            _ => own * (s + d) * number,
         };
-        total += halo * (4.0 + 2.0 * d * number);
+        total += halo * (4.0 + (s + d) * number);
         total += match by_colours {
-            true => bytes_of_colours(row, tables, number, d),
+            true => bytes_of_colours(row, tables, number),
             false => bytes_of_fans(row, number, d, two_steps),
         };
     }
     if let Some(tiles) = &tables.tiles {
         // Words, u and positions of each plane; Δu read and written, u written, inertia.
-        total += tiles.n_read() as f64 * (4.0 + 2.0 * d * number) + tiles.n_moved as f64 * (3.0 * d + 1.0) * number;
+        total += tiles.n_read() as f64 * (4.0 + (s + d) * number) + tiles.n_moved as f64 * (3.0 * s + 1.0) * number;
     }
     if two_steps { total / 2.0 } else { total }
 }
@@ -195,7 +195,7 @@ fn bytes_of_fans(row: &Block, number: f64, d: f64, two_steps: bool) -> f64 {
 }
 
 /// Elements of a block, and in space the rows that it passes on.
-fn bytes_of_colours<T>(row: &Block, tables: &Tables<T>, number: f64, d: f64) -> f64 {
+fn bytes_of_colours<T>(row: &Block, tables: &Tables<T>, number: f64) -> f64 {
     let colours = &tables.colours[row.colour_first as usize..(row.colour_first + row.n_colours) as usize];
     let bytes = |colour: &Colour| {
         let [nodes, elements] = row_shape(colour.law).map(|n| n as f64);
@@ -203,7 +203,7 @@ fn bytes_of_colours<T>(row: &Block, tables: &Tables<T>, number: f64, d: f64) -> 
         f64::from(colour.n_elements) * (2.0 * nodes + factors)
     };
     let passed = match tables.once {
-        true => f64::from(row.n_halo) * (4.0 + 2.0 * d * number) + 4.0 * f64::from(row.n_boundary),
+        true => f64::from(row.n_halo) * (4.0 + 2.0 * tables.unknowns as f64 * number) + 4.0 * f64::from(row.n_boundary),
         false => 0.0,
     };
     passed + colours.iter().map(bytes).sum::<f64>()

@@ -1,8 +1,9 @@
 // Step of elements of any type: one thread per element, one colour at a time. No two elements of a colour share an own
 // node of the block. So forces are added in shared memory without atomics, in a fixed order.
 //
-// Dynamic shared memory holds u and x of own and halo nodes and f_int of own nodes. It has
-// (2 (n_own + n_halo) + n_own) × D × sizeof(T) bytes, the maximum over the blocks of the launch. A thread block has
+// Dynamic shared memory holds the S unknowns of own and halo nodes, their x, and f_int of own nodes. It has
+// ((D + S) (n_own + n_halo) + S n_own) × sizeof(T) bytes, the maximum over the blocks of the launch. With one unknown the
+// number of rows of unknowns is rounded up to an even number. A thread block has
 // COLOUR_THREADS threads. The host reads this number as the largest thread block that the kernel can be launched with.
 
 #pragma once
@@ -20,11 +21,11 @@ template <typename T, int D> __device__ __forceinline__ void copy_all_later(T *t
 }
 
 // Adds f_int of the elements of one colour to `forces`. `row` is the connectivity row of the thread's first element.
-template <typename T, u32 LAW, bool ALIGNED>
+template <typename T, u32 LAW, bool ALIGNED, int S>
 __device__ __forceinline__ void add_forces(const Params<T> &p, const Colour &colour, u32 n_own, const T *u_local,
                                            const T *x_local, T *forces, Row row) {
     typedef Element<T, LAW, ALIGNED> E;
-    constexpr int D = E::D, NODES = E::NODES;
+    constexpr int D = E::D, C = E::C, NODES = E::NODES;
     const u32 n = colour.n_elements;
     const u16 *connectivity = p.connectivity + colour.connectivity_first;
     const E element(p.materials[colour.material]);
@@ -32,14 +33,15 @@ __device__ __forceinline__ void add_forces(const Params<T> &p, const Colour &col
     for (u32 e = threadIdx.x; e < n;) {
         T factor = 1;
         if (p.factors) factor = p.factors[colour.element_first + e];
-        Vector<T, D> x[NODES], u[NODES], f[NODES];
+        Vector<T, D> x[NODES];
+        Vector<T, C> u[NODES], f[NODES];
 #pragma unroll
         for (int i = 0; i < NODES; i++) {
-            const u32 at = D * row.node(i);
+            const u32 at = D * row.node(i), first = S * row.node(i);
 #pragma unroll
             for (int c = 0; c < D; c++) {
                 x[i][c] = x_local[at + c];
-                u[i][c] = u_local[at + c];
+                if (c < C) u[i][c] = u_local[first + c];
             }
         }
         element.force(x, u, f);
@@ -49,22 +51,22 @@ __device__ __forceinline__ void add_forces(const Params<T> &p, const Colour &col
                 const u32 node = row.node(i);
                 if (node >= n_own) continue;
 #pragma unroll
-                for (int c = 0; c < D; c++) forces[D * node + c] = fma(factor, f[i][c], forces[D * node + c]);
+                for (int c = 0; c < C; c++) forces[S * node + c] = fma(factor, f[i][c], forces[S * node + c]);
             }
         } else {
             // All reads come before all writes, so that no read waits for a write.
 #pragma unroll
             for (int i = 0; i < NODES; i++) {
-                const u32 at = row.node(i) < n_own ? D * row.node(i) : 0;
+                const u32 at = row.node(i) < n_own ? S * row.node(i) : 0;
 #pragma unroll
-                for (int c = 0; c < D; c++) f[i][c] = fma(factor, f[i][c], forces[at + c]);
+                for (int c = 0; c < C; c++) f[i][c] = fma(factor, f[i][c], forces[at + c]);
             }
 #pragma unroll
             for (int i = 0; i < NODES; i++) {
                 const u32 node = row.node(i);
 #pragma unroll
-                for (int c = 0; c < D; c++)
-                    if (node < n_own) forces[D * node + c] = f[i][c];
+                for (int c = 0; c < C; c++)
+                    if (node < n_own) forces[S * node + c] = f[i][c];
             }
         }
         e += COLOUR_THREADS;
@@ -120,16 +122,18 @@ __device__ __noinline__ void update_special_block(const Params<T> &p, const Bloc
     update_block<T, D, false>(p, block, k, u_local, forces);
 }
 
-template <typename T, u32 SET, bool ALIGNED>
-__device__ __forceinline__ void step_colours(const Params<T> &p, u32 k) {
-    constexpr int D = dimension_of(SET);
-    extern __shared__ __align__(16) unsigned char shared[];
+template <typename T, u32 SET, bool ALIGNED, typename Touching = Nothing>
+__device__ __forceinline__ void step_colours(const Params<T> &p, u32 k, const Touching &touching = {}) {
+    constexpr int D = dimension_of(SET), S = unknowns_of(SET);
+    DYNAMIC_SHARED;
     __shared__ Colour kept[KEPT_COLOURS];
     const u32 number = p.list ? p.list[blockIdx.x] : blockIdx.x;
     const Block &block = p.blocks[number];
     const u32 tid = threadIdx.x, n_own = block.n_own, n_halo = block.n_halo, n_local = n_own + n_halo;
-    T *u_local = reinterpret_cast<T *>(shared), *x_local = u_local + D * n_local, *forces = x_local + D * n_local;
-    const u64 first = (u64)D * block.node_first;
+    // Positions are copied by twos.
+    const u32 n_rows = S == 1 ? (n_local + 1) / 2 * 2 : n_local;
+    T *u_local = reinterpret_cast<T *>(shared), *x_local = u_local + S * n_rows, *forces = x_local + D * n_local;
+    const u64 first = (u64)S * block.node_first;
     const T *u_in = p.u[0];
 
     const Colour *colours = p.colours + block.colour_first;
@@ -137,18 +141,18 @@ __device__ __forceinline__ void step_colours(const Params<T> &p, u32 k) {
     for (u32 i = tid; i < 2 * min(n_colours, KEPT_COLOURS); i += COLOUR_THREADS)
         copy_later<16>(reinterpret_cast<uint4 *>(kept) + i, reinterpret_cast<const uint4 *>(colours) + i);
     for (u32 h = tid; h < n_halo; h += COLOUR_THREADS) {
-        const T *from = u_in + (u64)D * p.halo_nodes[block.halo_first + h];
-        T *to = u_local + D * (n_own + h);
-        if (D == 2) {
+        const T *from = u_in + (u64)S * p.halo_nodes[block.halo_first + h];
+        T *to = u_local + S * (n_own + h);
+        if (S == 2) {
             copy_later<2 * sizeof(T)>(to, from);
         } else {
 #pragma unroll
-            for (int c = 0; c < D; c++) copy_later<sizeof(T)>(to + c, from + c);
+            for (int c = 0; c < S; c++) copy_later<sizeof(T)>(to + c, from + c);
         }
     }
-    copy_all_later<T, D>(u_local, u_in + first, D * n_own);
+    copy_all_later<T, S>(u_local, u_in + first, S * n_own);
     copy_all_later<T, D>(x_local, p.x + (u64)D * block.local_first, D * n_local);
-    for (u32 i = tid; i < D * n_own; i += COLOUR_THREADS) forces[i] = 0;
+    for (u32 i = tid; i < S * n_own; i += COLOUR_THREADS) forces[i] = 0;
     if (n_colours <= KEPT_COLOURS) colours = kept;
     wait_for_copies();
     __syncthreads();
@@ -164,7 +168,7 @@ __device__ __forceinline__ void step_colours(const Params<T> &p, u32 k) {
             prefetch(p.factors + low.element_first,
                      sizeof(T) * (u64)(high.element_first + high.n_elements - low.element_first));
     }
-    prefetch(p.du[0] + first, sizeof(T) * D * n_own);
+    prefetch(p.du[0] + first, sizeof(T) * S * n_own);
     prefetch(p.inertia + block.node_first, sizeof(T) * n_own);
 
     Row row = {};
@@ -179,12 +183,14 @@ __device__ __forceinline__ void step_colours(const Params<T> &p, u32 k) {
         if (c + 1 < n_colours) read(c + 1);
         const Colour &colour = colours[c];
         with_law<SET>(colour.law, [&](auto law) {
-            add_forces<T, decltype(law)::value, ALIGNED>(p, colour, n_own, u_local, x_local, forces, now);
+            add_forces<T, decltype(law)::value, ALIGNED, S>(p, colour, n_own, u_local, x_local, forces, now);
         });
         __syncthreads();
     }
-    if (block.special_first == NONE && !p.force_out)
-        update_block<T, D, true>(p, block, k, u_local, forces);
+    if (touching.in(number) && !p.force_out)
+        touching.template move<S, COLOUR_THREADS>(p, block, number, k, forces);
+    else if (block.special_first == NONE && !p.force_out)
+        update_block<T, S, true>(p, block, k, u_local, forces);
     else
-        update_special_block<T, D>(p, block, k, u_local, forces);
+        update_special_block<T, S>(p, block, k, u_local, forces);
 }

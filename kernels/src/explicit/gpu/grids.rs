@@ -53,15 +53,19 @@ pub(super) struct Tiles {
 /// Thread blocks of `march` that a multiprocessor holds, with numbers of so many bytes (march.cu).
 fn resident(number: usize, law: u32) -> usize {
     match (number, law) {
+        (4, ACOUSTIC_TRIANGLE..) => 6,
+        (_, ACOUSTIC_HEXAHEDRON) => 3,
+        (_, ACOUSTIC_TRIANGLE..) => 4,
         (4, _) => 4,
         (_, HEXAHEDRON) => 2,
         _ => 3,
     }
 }
 
-/// Bytes of dynamic shared memory of `march` (`MarchRooms`) with numbers of so many bytes.
-pub(super) fn room(number: usize) -> u32 {
-    (number * (3 * 6 * SLOTS + (2 * 9 + 4) * THREADS) + 4 * 8 * SLOTS) as u32
+/// Bytes of dynamic shared memory of `march` (`MarchRooms`) with numbers of so many bytes, and so many unknowns of a node.
+pub(super) fn room(number: usize, unknowns: usize) -> u32 {
+    let motion = (7 * unknowns + 1) * THREADS;
+    (number * (3 * (3 + unknowns) * SLOTS + motion) + 4 * 8 * SLOTS) as u32
 }
 
 impl Tiles {

@@ -6,6 +6,7 @@ use super::laws::law_name;
 use super::layout::{Material, Params, THREADS};
 use super::peers::Peers;
 use super::tables::Tables;
+use super::wet::Wet;
 use crate::device::layout::In;
 use crate::device::{Arena, DeviceError, Event, Gpu, Kernel, Module, Slice, Stream};
 use crate::dynamics::HaloExchange;
@@ -26,10 +27,19 @@ pub(super) struct Pass<T> {
     pub cooperative: bool,
     /// The blocks or tiles, or null for all blocks.
     pub list: In<u32>,
+    pub last: Last<T>,
+}
+
+/// What a kernel takes beside the parameters and the row of signals.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Last<T> {
+    Nothing,
     /// Material of the tiles.
-    pub material: Option<Material<T>>,
-    /// The kernel takes the memory of other devices.
-    pub of_devices: bool,
+    Material(Material<T>),
+    /// Where fluids and solids touch.
+    Wet(Wet<T>),
+    /// The memory of other devices.
+    Peers,
 }
 
 /// Kernels of one number of steps, one after the other.
@@ -90,7 +100,7 @@ impl<T: Real> Launches<T> {
     pub fn new(
         gpu: &Gpu,
         tables: &Tables<T>,
-        (dimension, own): (usize, Option<&[u32]>),
+        own: Option<&[u32]>,
         arena: &mut Arena,
         report: &mut Vec<KernelReport>,
     ) -> Result<Self, DeviceError> {
@@ -107,7 +117,7 @@ impl<T: Real> Launches<T> {
             modules.push(launches.add_fans(&mut finder, tables, own)?);
         }
         if !tables.by_colours.is_empty() {
-            modules.push(launches.add_elements(&mut finder, tables, dimension)?);
+            modules.push(launches.add_elements(&mut finder, tables)?);
         }
         if tables.tiles.as_ref().is_some_and(|tiles| !tiles.launches.is_empty()) {
             modules.push(launches.add_tiles(&mut finder, tables)?);
@@ -137,7 +147,8 @@ impl<T: Real> Launches<T> {
             let shared = tables.shared[steps as usize - 1];
             let kernel = finder.kernel(&module, format!("{name}_{steps}"), steps, shared)?;
             let repeats = own.is_some() || tables.by_fans.is_empty() && n_blocks <= most * kernel.resident;
-            let pass = Pass { kernel, n_blocks, cooperative: false, list, material: None, of_devices: own.is_some() };
+            let last = if own.is_some() { Last::Peers } else { Last::Nothing };
+            let pass = Pass { kernel, n_blocks, cooperative: false, list, last };
             Ok(Launch { passes: vec![pass], steps: steps as usize, repeats })
         };
         self.single = launch(1)?;
@@ -149,61 +160,37 @@ impl<T: Real> Launches<T> {
 
     /// Blocks whose elements have a thread each. In space thread blocks stay, take one block after the other, and wait for
     /// each other.
-    fn add_elements(
-        &mut self,
-        finder: &mut Finder,
-        tables: &Tables<T>,
-        dimension: usize,
-    ) -> Result<Module, DeviceError> {
-        let solids = format!("solids_{}", T::NAME);
-        let module = finder.gpu.module(if dimension == 2 { "colours_plane" } else { &solids })?;
-        let set = match (tables.laws.count_ones(), dimension) {
-            (1, _) if !tables.coupled => law_name(tables.laws.trailing_zeros()),
-            (_, 2) => "plane",
-            _ => "solid",
-        };
-        let kind = if tables.once { "solids" } else { "colours" };
-        let coupled = if tables.coupled { "_coupled" } else { "" };
+    fn add_elements(&mut self, finder: &mut Finder, tables: &Tables<T>) -> Result<Module, DeviceError> {
+        let module = finder.gpu.module(&tables.module())?;
+        let last = if tables.is_mixed { Last::Wet(tables.wet.place(finder.arena)?) } else { Last::Nothing };
         let shared = if tables.once { tables.rooms() } else { tables.shared[2] };
-        let kernel = finder.kernel(&module, format!("{kind}_{}_{set}{coupled}", T::NAME), 1, shared)?;
+        let kernel = finder.kernel(&module, tables.kernel(), 1, shared)?;
         // All blocks need no list.
         let all = tables.by_colours.len() == tables.blocks.len();
         let list = finder.list("list of blocks by colours", if all { &[] } else { &tables.by_colours })?;
         let n_blocks = tables.by_colours.len() as u32;
-        self.single.passes.push(Pass {
-            kernel,
-            n_blocks,
-            cooperative: tables.once,
-            list,
-            material: None,
-            of_devices: false,
-        });
+        self.single.passes.push(Pass { kernel, n_blocks, cooperative: tables.once, list, last });
         Ok(module)
     }
 
     fn add_tiles(&mut self, finder: &mut Finder, tables: &Tables<T>) -> Result<Module, DeviceError> {
-        let module = finder.gpu.module(&format!("march_{}", T::NAME))?;
+        let is_fluid = tables.has_one_unknown();
+        let module = finder.gpu.module(&format!("{}_{}", if is_fluid { "fluids" } else { "march" }, T::NAME))?;
         let tiles = tables.tiles.iter().flat_map(|tiles| &tiles.launches);
         for launch in tiles {
             let name = format!("march_{}_{}", T::NAME, law_name(launch.law));
-            let kernel = finder.kernel(&module, name, 1, room(size_of::<T>()))?;
+            let kernel = finder.kernel(&module, name, 1, room(size_of::<T>(), tables.unknowns))?;
             let list = finder.list("list of tiles", &launch.tiles)?;
-            let (n_blocks, material) = (launch.tiles.len() as u32, Some(tables.materials[launch.material]));
-            self.single.passes.push(Pass { kernel, n_blocks, cooperative: false, list, material, of_devices: false });
+            let (n_blocks, last) = (launch.tiles.len() as u32, Last::Material(tables.materials[launch.material]));
+            self.single.passes.push(Pass { kernel, n_blocks, cooperative: false, list, last });
         }
         let n_act_nodes = tables.tiles.as_ref().map_or(0, |tiles| tiles.act_nodes.len() as u32);
         if n_act_nodes > 0 {
-            let kernel = Kernel::new(finder.gpu, &module, &format!("act_{}", T::NAME), 0)?;
+            let of_fluids = if is_fluid { "_acoustic" } else { "" };
+            let kernel = Kernel::new(finder.gpu, &module, &format!("act_{}{of_fluids}", T::NAME), 0)?;
             let n_blocks = n_act_nodes.div_ceil(THREADS);
-            let list = In::null();
-            self.single.passes.push(Pass {
-                kernel,
-                n_blocks,
-                cooperative: false,
-                list,
-                material: None,
-                of_devices: false,
-            });
+            let (list, last) = (In::null(), Last::Nothing);
+            self.single.passes.push(Pass { kernel, n_blocks, cooperative: false, list, last });
         }
         Ok(module)
     }
@@ -232,15 +219,16 @@ impl<T: Real> Launches<T> {
         for pass in &launch.passes {
             let [u, du] = [params.u, params.du].map(|[a, b]| if odd { [b, a] } else { [a, b] });
             let mut params = Params { list: pass.list, u, du, ..*params };
-            let (mut k, mut material) = (k as u32, pass.material);
+            let (mut k, mut last) = (k as u32, pass.last);
             let mut peers = Peers { odd: u32::from(odd), ..*peers };
-            let last = match &mut material {
-                Some(material) => std::ptr::from_mut(material).cast(),
-                None if pass.of_devices => std::ptr::from_mut(&mut peers).cast(),
-                None => std::ptr::null_mut(),
+            let last = match &mut last {
+                Last::Material(material) => std::ptr::from_mut(material).cast(),
+                Last::Wet(wet) => std::ptr::from_mut(wet).cast(),
+                Last::Peers => std::ptr::from_mut(&mut peers).cast(),
+                Last::Nothing => std::ptr::null_mut(),
             };
             let mut arguments = [std::ptr::from_mut(&mut params).cast(), std::ptr::from_mut(&mut k).cast(), last];
-            // SAFETY: the arguments that every step kernel takes, the last one of tiles and several devices alone; the arrays hold what
+            // SAFETY: the arguments that every step kernel takes, the last one as its pass says; the arrays hold what
             // the tables name.
             unsafe {
                 if pass.cooperative {

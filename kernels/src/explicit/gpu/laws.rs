@@ -3,11 +3,12 @@
 use pogo_formats::explicit::block::ring::{RING_ELEMENTS, RING_NODES};
 use pogo_formats::mesh::ElementKind;
 
+use super::layout::{ACOUSTIC_HEXAHEDRON, ACOUSTIC_PARALLELEPIPED, HEXAHEDRON, PARALLELEPIPED};
 use crate::explicit::units::Units;
 
 /// Last part of the name of the kernels that have only one law, nodes of a row of the connectivity and elements in it, by the
 /// law's number. A row of tetrahedra is a ring of them.
-const LAWS: [(&str, usize, usize); 9] = [
+const LAWS: [(&str, usize, usize); 17] = [
     ("triangles", 3, 1),
     ("quads", 4, 1),
     ("reduced_quads", 4, 1),
@@ -17,11 +18,29 @@ const LAWS: [(&str, usize, usize); 9] = [
     ("hexahedra", 8, 1),
     ("reduced_hexahedra", 8, 1),
     ("parallelepipeds", 8, 1),
+    ("acoustic_triangles", 3, 1),
+    ("acoustic_quads", 4, 1),
+    ("acoustic_reduced_quads", 4, 1),
+    ("acoustic_tetrahedra", RING_NODES, RING_ELEMENTS),
+    ("acoustic_wedges", 6, 1),
+    ("acoustic_hexahedra", 8, 1),
+    ("acoustic_reduced_hexahedra", 8, 1),
+    ("acoustic_parallelepipeds", 8, 1),
 ];
 
-/// The number of an element kind's force law.
+/// The number of an element kind's force law. Those of fluids come after the parallelepipeds of solids.
 pub(super) fn law_number(kind: ElementKind) -> u32 {
-    u32::from(kind.law() as u8)
+    let law = kind.law();
+    u32::from(law as u8) + u32::from(law.is_acoustic())
+}
+
+/// The law of elements with another one whose opposite edges are equal.
+pub(super) fn law_of_parallelepipeds(law: u32) -> Option<u32> {
+    match law {
+        HEXAHEDRON => Some(PARALLELEPIPED),
+        ACOUSTIC_HEXAHEDRON => Some(ACOUSTIC_PARALLELEPIPED),
+        _ => None,
+    }
 }
 
 /// The last part of the name of the kernels that have only this law.

@@ -53,6 +53,16 @@ layouts! {
         REDUCED_HEXAHEDRON: u32 = ElementLaw::ReducedHexahedron as u32;
         /// C3D8 whose opposite edges are equal. It needs a third of the arithmetic.
         PARALLELEPIPED: u32 = ElementLaw::ReducedHexahedron as u32 + 1;
+        /// Those of fluids. Their numbers are one higher than in `ElementLaw`.
+        ACOUSTIC_TRIANGLE: u32 = ElementLaw::AcousticTriangle as u32 + 1;
+        ACOUSTIC_QUADRILATERAL: u32 = ElementLaw::AcousticQuadrilateral as u32 + 1;
+        ACOUSTIC_REDUCED_QUADRILATERAL: u32 = ElementLaw::AcousticReducedQuadrilateral as u32 + 1;
+        ACOUSTIC_TETRAHEDRON: u32 = ElementLaw::AcousticTetrahedron as u32 + 1;
+        ACOUSTIC_WEDGE: u32 = ElementLaw::AcousticWedge as u32 + 1;
+        ACOUSTIC_HEXAHEDRON: u32 = ElementLaw::AcousticHexahedron as u32 + 1;
+        ACOUSTIC_REDUCED_HEXAHEDRON: u32 = ElementLaw::AcousticReducedHexahedron as u32 + 1;
+        /// AC3D8 whose opposite edges are equal.
+        ACOUSTIC_PARALLELEPIPED: u32 = ElementLaw::AcousticReducedHexahedron as u32 + 2;
         /// Values of the kind of a `Special`.
         FORCE: u32 = 0;
         SUPPORT: u32 = 1;
@@ -75,10 +85,11 @@ layouts! {
         RICKER: u32 = 6;
         GAUSSIAN_PULSE: u32 = 7;
         /// Values of `Column::kind`. The column is the value of a curve, or the displacement that results from the
-        /// curve as a velocity or as an acceleration.
+        /// curve as a velocity or as an acceleration, or the sum of the values of the curve at the steps.
         VALUE: u32 = 0;
         VELOCITY: u32 = 1;
         ACCELERATION: u32 = 2;
+        SUM: u32 = 3;
     }
 
     opaque {}

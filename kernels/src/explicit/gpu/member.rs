@@ -75,13 +75,13 @@ impl Shared {
         &self,
         lists: &Lists,
         stepper: &mut GpuStepper<T>,
-        dimension: usize,
+        unknowns: usize,
     ) -> Result<bool, DeviceError> {
         let gpu = &stepper.gpu;
         let memory = (&mut stepper.arena, &mut stepper.opened);
         let sent = match lists {
             Lists::Others(lists) => {
-                let layout = NodeLayout { n_numbers: dimension, pitch: dimension, stride: 1 };
+                let layout = NodeLayout { n_numbers: unknowns, pitch: unknowns, stride: 1 };
                 let how = (&self.accord, self.plain);
                 let exchange = lists.sent.place(gpu, how, memory, &[stepper.u], layout)?;
                 let waits = exchange.waits();

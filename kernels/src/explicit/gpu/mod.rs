@@ -17,6 +17,7 @@
 //! | `launches.rs` | the kernels and their launches |
 //! | `signals.rs` | signals evaluated on the device |
 //! | `peers.rs`, `halo.rs` | several devices: what they write into each other's memory, of triangles and of other elements |
+//! | `wet.rs` | pairs of nodes where fluids and solids touch |
 //! | `member.rs` | the part of a model that one of several devices has |
 
 mod arrays;
@@ -30,6 +31,9 @@ mod member;
 mod peers;
 mod signals;
 mod tables;
+#[cfg(test)]
+pub(super) mod twin;
+mod wet;
 
 use super::{ElementStepper, EnergySums, Problem, StepperError};
 use crate::device::Plain as _;
@@ -46,6 +50,7 @@ use member::{Lists, Shared};
 use peers::Peers;
 use signals::DeviceSignals;
 use tables::Tables;
+use wet::WetTables;
 
 /// Steps of one graph: twice an even number, so that a graph ends on the pair of arrays that it began with.
 const GRAPH_STEPS: usize = WINDOW as usize;
@@ -131,7 +136,11 @@ pub struct GpuStepper<T: Real> {
     /// Which pair of arrays holds the state.
     odd: bool,
     step: u64,
-    n_dofs: usize,
+    /// Numbers of an array of the state.
+    n_unknowns: usize,
+    unknowns: Unknowns,
+    /// The model has solids and fluids.
+    is_mixed: bool,
     /// External work and damped energy before this stepper's first step.
     energy_before: [f64; 2],
     report: GpuReport,
@@ -145,6 +154,31 @@ pub struct GpuStepper<T: Real> {
 
 // SAFETY: handles and addresses that the driver lets any one thread at a time use; every method enters the context first.
 unsafe impl<T: Real> Send for GpuStepper<T> {}
+
+/// The unknowns of nodes on a device, which of a fluid alone are the first component of a displacement.
+#[derive(Debug, Clone, Copy)]
+struct Unknowns {
+    of_node: usize,
+    dimension: usize,
+}
+
+impl Unknowns {
+    /// Those of values of all degrees of freedom, (n_nodes × dimension,).
+    fn narrow<T: Real>(self, values: &[f64]) -> Vec<T> {
+        let rows = values.chunks_exact(self.dimension);
+        rows.flat_map(|row| &row[..self.of_node]).map(|&value| T::from_f64(value)).collect()
+    }
+
+    /// Values of all degrees of freedom, 0 for those that are no unknowns.
+    fn widen(self, values: impl ExactSizeIterator<Item = f64>) -> Vec<f64> {
+        if self.of_node == self.dimension {
+            return values.collect();
+        }
+        let mut all = vec![0.0; values.len() / self.of_node * self.dimension];
+        all.iter_mut().step_by(self.dimension).zip(values).for_each(|(to, value)| *to = value);
+        all
+    }
+}
 
 /// Why a stepper on a device cannot be made.
 #[derive(Debug, thiserror::Error, Clone, PartialEq)]
@@ -180,9 +214,6 @@ impl<T: Real> GpuStepper<T> {
         if !problem.rows.is_empty() {
             return Err(StepperError::Linear.into());
         }
-        if problem.mesh.has_fluid() {
-            return Err(StepperError::Fluid.into());
-        }
         Self::of_blocks(problem, state, signals, options, None).map(|(stepper, _)| stepper)
     }
 
@@ -201,7 +232,8 @@ impl<T: Real> GpuStepper<T> {
                 let part = shared.n_own() as f64 / problem.mesh.n_nodes() as f64;
                 stepper.report.bytes_per_node_step *= part;
             }
-            stepper.one_pass = shared.place(&lists, &mut stepper, problem.mesh.dimension)?;
+            let unknowns = stepper.unknowns.of_node;
+            stepper.one_pass = shared.place(&lists, &mut stepper, unknowns)?;
         }
         stepper.shared = Some(shared);
         Ok(stepper)
@@ -225,28 +257,32 @@ impl<T: Real> GpuStepper<T> {
         // Tiles of grids belong to no block, so several devices do without them.
         let mut tables = Tables::<T>::new(problem, view, (gpu.multiprocessors, shared.is_none()))?;
         let sent = shared.map(|shared| shared.lists(problem, view, &mut tables));
+        tables.wet = WetTables::new(problem, &tables)?;
         let fans = arrays::Fans::new(problem, view, &tables);
-        let n_dofs = state.displacement.len();
-        let narrow = |values: &[f64]| values.iter().map(|&value| T::from_f64(value)).collect::<Vec<T>>();
-        let (displacement, increment) = (narrow(&state.displacement), narrow(&state.increment));
+        let unknowns = Unknowns { of_node: tables.unknowns, dimension: problem.mesh.dimension };
+        let (displacement, increment) = (unknowns.narrow(&state.displacement), unknowns.narrow(&state.increment));
+        let n_unknowns = displacement.len();
 
         let mut params = arrays::parameters(problem, &tables);
         let mut plan = arrays::plan(problem, view, &tables, &fans);
         plan.copy(field!(u[0]), &displacement);
         plan.copy(field!(du[0]), &increment);
-        plan.zeros::<T, _>(field!(u[1]), n_dofs);
-        plan.zeros::<T, _>(field!(du[1]), n_dofs);
+        plan.zeros::<T, _>(field!(u[1]), n_unknowns);
+        plan.zeros::<T, _>(field!(du[1]), n_unknowns);
         // Mass, f_int and signals, lists of blocks and tiles.
         let n_tiles = tables.tiles.as_ref().map_or(0, |tiles| tiles.rows.len());
         let lists = 4 * (tables.by_fans.len() + tables.by_colours.len() + n_tiles) as u64;
-        let later = 8 * (problem.lumped_mass.len() + n_dofs) as u64 + lists + DeviceSignals::bytes(signals);
+        let later = 8 * (problem.lumped_mass.len() + n_unknowns) as u64
+            + lists
+            + tables.wet.bytes()
+            + DeviceSignals::bytes(signals);
         let mut arena = plan.place(&gpu, later + RESERVE, ADVICE, &mut params)?;
 
         let stream = Stream::new()?;
         let setup = gpu.module("setup")?;
         let mut report = GpuReport { device: gpu.name.clone(), ..GpuReport::default() };
-        let blocks = (problem.mesh.dimension, sent.as_ref().and_then(Lists::own_fans));
-        let launches = Launches::new(&gpu, &tables, blocks, &mut arena, &mut report.kernels)?;
+        let own_fans = sent.as_ref().and_then(Lists::own_fans);
+        let launches = Launches::new(&gpu, &tables, own_fans, &mut arena, &mut report.kernels)?;
         let signals = DeviceSignals::new(&gpu, &setup, &stream, signals, state.step)?;
         (params.signals, params.row, params.n_signals) = (signals.rows(), signals.row(), signals.len());
         arrays::localise(problem, &tables, &params, (&gpu, &setup, &stream), &mut arena)?;
@@ -277,7 +313,9 @@ impl<T: Real> GpuStepper<T> {
             one_pass: false,
             odd: false,
             step: state.step,
-            n_dofs,
+            n_unknowns,
+            unknowns,
+            is_mixed: tables.is_mixed,
             energy_before: [state.external_work, state.damped_energy],
             report,
             arena,
@@ -369,7 +407,7 @@ impl<T: Real> GpuStepper<T> {
     fn start_internal_force(&mut self, displacement: Slice<T>) -> Result<Slice<f64>, DeviceError> {
         let force = match &self.force {
             Some(force) => **force,
-            None => **self.force.insert(Buffer::zeros(self.n_dofs)?),
+            None => **self.force.insert(Buffer::zeros(self.n_unknowns)?),
         };
         let mut params = Params { force_out: force.at(), ..self.params };
         params.u[0] = displacement.at();
@@ -432,7 +470,7 @@ impl<T: Real> Stepper for GpuStepper<T> {
 
     fn state(&self) -> Result<State, DeviceError> {
         self.gpu.enter()?;
-        let widen = |values: Vec<T>| values.into_iter().map(Real::to_f64).collect();
+        let widen = |values: Vec<T>| self.unknowns.widen(values.into_iter().map(Real::to_f64));
         let [external_work, damped_energy] = self.followed()?;
         Ok(State {
             step: self.step,
@@ -447,16 +485,20 @@ impl<T: Real> Stepper for GpuStepper<T> {
 
 impl<T: Real> ElementStepper for GpuStepper<T> {
     fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
-        assert_eq!(displacement.len(), self.n_dofs, "displacement has the wrong length");
+        let narrow = self.unknowns.narrow::<T>(displacement);
+        assert_eq!(narrow.len(), self.n_unknowns, "displacement has the wrong length");
         self.gpu.enter()?;
-        let narrow: Vec<T> = displacement.iter().map(|&value| T::from_f64(value)).collect();
         let displacement = Buffer::of(&narrow)?;
         let force = self.start_internal_force(*displacement)?;
         self.stream.synchronize()?;
-        force.to_vec()
+        Ok(self.unknowns.widen(force.to_vec()?.into_iter()))
     }
 
     fn energy_sums(&mut self) -> Result<Option<EnergySums>, DeviceError> {
+        if self.is_mixed {
+            // Kinetic energies of solids and of fluids come from different sums.
+            return Ok(None);
+        }
         self.gpu.enter()?;
         let (u, du) = (self.u[usize::from(self.odd)], self.du[usize::from(self.odd)]);
         let force = self.start_internal_force(u)?;
@@ -464,7 +506,7 @@ impl<T: Real> ElementStepper for GpuStepper<T> {
         let [u, du, force, mass, out] =
             [u.pointer(), du.pointer(), force.pointer(), self.mass.pointer(), sums.pointer()];
         let n_nodes = self.params.n_nodes;
-        let dimension = (self.n_dofs as u64 / n_nodes.max(1)) as u32;
+        let dimension = self.unknowns.of_node as u32;
         let blocks = SUM_BLOCKS as u32;
         // SAFETY: the arguments that `energy_sums` takes, in its order.
         unsafe {

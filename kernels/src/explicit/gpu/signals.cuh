@@ -69,7 +69,7 @@ __device__ double amplitude_at(const SignalTables &s, u32 curve, double time) {
 }
 
 // Evaluates the rows of one column, starting `by` steps later. An integrated column continues from row `by` of the
-// existing rows.
+// existing rows. Only models with fluids have sums.
 __device__ void make_rows(const SignalTables &s, u32 by) {
     __shared__ double terms[WINDOW];
     const u32 column = blockIdx.x, r = threadIdx.x, n = s.n_signals;
@@ -79,7 +79,14 @@ __device__ void make_rows(const SignalTables &s, u32 by) {
         if (r <= WINDOW) s.rows[(u64)r * n + column] = amplitude_at(s, what.curve, time);
         return;
     }
-    if (r < WINDOW)
+#ifdef POGO_SUMS
+    const bool sum = what.kind == SUM;
+#else
+    constexpr bool sum = false;
+#endif
+    if (sum && r < WINDOW)
+        terms[r] = dt * amplitude_at(s, what.curve, __dadd_rn(time, dt));
+    else if (r < WINDOW)
         terms[r] = what.kind == VELOCITY ? dt * amplitude_at(s, what.curve, __dadd_rn(time, 0.5 * dt))
                                          : __dmul_rn(__dmul_rn(dt, dt), amplitude_at(s, what.curve, time));
     __syncthreads();
@@ -89,7 +96,7 @@ __device__ void make_rows(const SignalTables &s, u32 by) {
         s.rows[(u64)row * n + column] = u;
         s.increments[(u64)row * n + column] = du;
         if (row == WINDOW) break;
-        du = what.kind == VELOCITY ? terms[row] : __dadd_rn(du, terms[row]);
+        du = what.kind == VELOCITY || sum ? terms[row] : __dadd_rn(du, terms[row]);
         u = __dadd_rn(u, du);
     }
 }

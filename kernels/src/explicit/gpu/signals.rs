@@ -49,6 +49,7 @@ pub(super) struct DeviceSignals {
     tables: SignalTables,
     row: Slice<u32>,
     _arena: Arena,
+    _sums: Option<Module>,
 }
 
 impl DeviceSignals {
@@ -78,8 +79,8 @@ impl DeviceSignals {
             .iter()
             .map(|&column| match column {
                 Signal::Value(curve) => Column { kind: VALUE, curve: curve.unwrap_or(NONE) },
-                // Fluids, which alone have sums, are not computed here.
-                Signal::Velocity(curve) | Signal::Sum(curve) => Column { kind: VELOCITY, curve: curve.unwrap_or(NONE) },
+                Signal::Velocity(curve) => Column { kind: VELOCITY, curve: curve.unwrap_or(NONE) },
+                Signal::Sum(curve) => Column { kind: SUM, curve: curve.unwrap_or(NONE) },
                 Signal::Acceleration { amplitude, .. } => {
                     Column { kind: ACCELERATION, curve: amplitude.unwrap_or(NONE) }
                 }
@@ -91,24 +92,34 @@ impl DeviceSignals {
         let integrated = signals.columns().iter().any(|column| !matches!(column, Signal::Value(_)));
         let first = if integrated { 0 } else { step };
         let mut arena = Arena::default();
+        let starts: Vec<f64> = (0..n).map(|column| signals.start(column)).collect();
+        let has_sums = signals.columns().iter().any(|column| matches!(column, Signal::Sum(_)));
+        let sums = if has_sums { Some(gpu.module("sums")?) } else { None };
+        let make = match &sums {
+            Some(sums) => Kernel::new(gpu, sums, "make_signals_and_sums", 0)?,
+            None => Kernel::new(gpu, module, "make_signals", 0)?,
+        };
+        let made_rows = arena.zeros::<f64>("rows of signals", (WINDOW as usize + 2) * n)?;
+        made_rows.write(&starts)?;
         let made_increments = arena.zeros::<f64>("increments of signals", (WINDOW as usize + 1) * n)?;
         made_increments.write(&increments)?;
         let tables = SignalTables {
             curves: arena.copy("curves", &curves)?.at(),
             columns: arena.copy("columns of signals", &columns)?.at(),
             numbers: arena.copy("numbers of curves", numbers.as_chunks::<2>().0)?.at(),
-            rows: arena.zeros::<f64>("rows of signals", (WINDOW as usize + 2) * n)?.at(),
+            rows: made_rows.at(),
             increments: made_increments.at(),
             step: arena.copy("step of signals", &[first])?.at(),
             time_increment: signals.time_increment(),
             n_signals: n as u32,
         };
         let made = Self {
-            make: Kernel::new(gpu, module, "make_signals", 0)?,
+            make,
             count: Kernel::new(gpu, module, "count_steps", 0)?,
             tables,
             row: arena.zeros("row of signals", 1)?,
             _arena: arena,
+            _sums: sums,
         };
         made.advance(stream, 0)?;
         let mut remaining = step - first;

@@ -26,11 +26,11 @@ __device__ __forceinline__ u32 local_node(const Row &row, int i) { return row.no
 // Node and turn of a corner. The result exceeds every node number if the force is added in a later turn or not at all.
 __device__ __forceinline__ u32 place(const Row &row, int i) { return i == 0 ? row.node(0) & ~FLAG : row.node(i); }
 
-// x and u of own and later nodes in shared memory, in parts of 16 and 8 bytes. Wide accesses are fewer and have fewer
-// bank conflicts.
-template <typename T> struct Near;
+// x and the S unknowns of own and later nodes in shared memory, in parts of 16 and 8 bytes. Wide accesses are fewer and
+// have fewer bank conflicts.
+template <typename T, int S = 3> struct Near;
 
-template <> struct Near<float> {
+template <> struct Near<float, 3> {
     float4 *a; // ux, uy, uz, xx
     float2 *b; // xy, xz
 
@@ -49,7 +49,7 @@ template <> struct Near<float> {
     }
 };
 
-template <> struct Near<double> {
+template <> struct Near<double, 3> {
     double2 *a; // ux, uy
     double2 *b; // uz, xx
     double2 *c; // xy, xz
@@ -70,19 +70,52 @@ template <> struct Near<double> {
     }
 };
 
-// Adds a force to the node at `place`. All threads of the thread block call this function, no two with the same node. A
-// thread that has nothing to add has a `place` above all nodes and adds to the unused node `none`. The caller puts a
-// barrier before the next call.
-template <typename T> __device__ __forceinline__ void add_force(T *forces, u32 place, u32 none, Vector<T, 3> f) {
-    T *to = forces + 3 * min(place, none);
-    const Vector<T, 3> sum = Vector<T, 3>{to[0], to[1], to[2]} + f;
+template <> struct Near<float, 1> {
+    float4 *a; // q, xx, xy, xz
+
+    __device__ __forceinline__ Near(unsigned char *shared, u32) : a(reinterpret_cast<float4 *>(shared)) {}
+    __device__ __forceinline__ float *u(u32 i, int) const { return reinterpret_cast<float *>(a + i); }
+    __device__ __forceinline__ float *x(u32 i, int c) const { return reinterpret_cast<float *>(a + i) + 1 + c; }
+    __device__ __forceinline__ void get(u32 i, float *x, float *u) const {
+        const float4 v = a[i];
+        u[0] = v.x;
+        x[0] = v.y, x[1] = v.z, x[2] = v.w;
+    }
+};
+
+template <> struct Near<double, 1> {
+    double2 *a; // q, xx
+    double2 *b; // xy, xz
+
+    __device__ __forceinline__ Near(unsigned char *shared, u32 n)
+        : a(reinterpret_cast<double2 *>(shared)), b(reinterpret_cast<double2 *>(shared + 16 * n)) {}
+    __device__ __forceinline__ double *u(u32 i, int) const { return reinterpret_cast<double *>(a + i); }
+    __device__ __forceinline__ double *x(u32 i, int k) const {
+        return k == 0 ? reinterpret_cast<double *>(a + i) + 1 : reinterpret_cast<double *>(b + i) + k - 1;
+    }
+    __device__ __forceinline__ void get(u32 i, double *x, double *u) const {
+        const double2 v = a[i], w = b[i];
+        u[0] = v.x;
+        x[0] = v.y, x[1] = w.x, x[2] = w.y;
+    }
+};
+
+// Adds a force to the node at `place`, whose row has S entries. All threads of the thread block call this function, no two
+// with the same node. A thread that has nothing to add has a `place` above all nodes and adds to the unused node `none`.
+// The caller puts a barrier before the next call.
+template <int S, typename T, int C> __device__ __forceinline__ void add_force(T *forces, u32 place, u32 none, Vector<T, C> f) {
+    T *to = forces + S * min(place, none);
+    Vector<T, C> sum;
 #pragma unroll
-    for (int c = 0; c < 3; c++) to[c] = sum[c];
+    for (int c = 0; c < C; c++) sum[c] = to[c];
+    sum = sum + f;
+#pragma unroll
+    for (int c = 0; c < C; c++) to[c] = sum[c];
 }
 
 // Adds the forces on the corners that have a turn, one turn after another.
-template <typename T, int CORNERS>
-__device__ __forceinline__ void add_turns(T *forces, const Row &row, const Vector<T, 3> *f) {
+template <int CORNERS, int S, typename T, int C>
+__device__ __forceinline__ void add_turns(T *forces, const Row &row, const Vector<T, C> *f) {
     u32 words = 0;
 #pragma unroll
     for (int i = 0; i < CORNERS / 2; i++) words |= row.words[i];
@@ -94,34 +127,44 @@ __device__ __forceinline__ void add_turns(T *forces, const Row &row, const Vecto
         for (int i = 0; i < CORNERS; i++) {
             const u32 at = place(row, i);
             if (at >> TURN_AT == turn) {
-                T *to = forces + 3 * (at & NODE_MASK);
+                T *to = forces + S * (at & NODE_MASK);
 #pragma unroll
-                for (int c = 0; c < 3; c++) to[c] += f[i][c];
+                for (int c = 0; c < C; c++) to[c] += f[i][c];
             }
             more |= at < FLAG && at >> TURN_AT > turn;
         }
     }
 }
 
+// Reads x and the first C unknowns of a node.
+template <typename T, int S, int C>
+__device__ __forceinline__ void get_some(const Near<T, S> &near, u32 i, Vector<T, 3> &x, Vector<T, C> &u) {
+    T all[S];
+    near.get(i, x.c, all);
+#pragma unroll
+    for (int c = 0; c < C; c++) u[c] = all[c];
+}
+
 // Adds the forces of the tetrahedra (a, b, c_k, c_{k+1}) around the edge ab. Common data is loaded and computed once. A
 // row holds a, b and up to six nodes c. The remaining entries repeat the last node c, and no force is added to them. If
 // the ring is closed, the last and the first node c form a tetrahedron too. All threads add the force on the same c_k
 // at the same time, as soon as it is complete.
-template <typename T, bool ALIGNED>
-__device__ __forceinline__ void add_ring(const Near<T> &near, const SolidLaw<T, ALIGNED> &solid, const Row &row, const T *factors,
+template <int C, int S, typename T, typename Flux>
+__device__ __forceinline__ void add_ring(const Near<T, S> &near, const Flux &flux, const Row &row, const T *factors,
                                          T *forces, u32 none) {
-    typedef Vector<T, 3> V;
-    typedef SolidLaw<T, ALIGNED> S;
+    typedef Vector<T, 3> X;
+    typedef Vector<T, C> V;
     const u32 a = local_node(row, 0), b = local_node(row, 1), first = local_node(row, 2);
     const bool there = row.node(0) != ABSENT, closed = row.node(0) & FLAG;
-    V xa, ua, g, h, r, hr, n, s, hs, f[8];
-    V fc = nothing<T, 3>(), fb = fc, sum = fc;
+    X xa, g, r, n, s;
+    V ua, h, hr, hs, f[8];
+    V fc = nothing<T, C>(), fb = fc, sum = fc;
     u32 current = first;
     bool more = there;
     if (there) {
-        near.get(a, xa.c, ua.c);
-        near.get(b, g.c, h.c);
-        near.get(first, r.c, hr.c);
+        get_some(near, a, xa, ua);
+        get_some(near, b, g, h);
+        get_some(near, first, r, hr);
         g = g - xa, h = h - ua;
         r = r - xa, hr = hr - ua;
         n = cross(g, r);
@@ -135,18 +178,17 @@ __device__ __forceinline__ void add_ring(const Near<T> &near, const SolidLaw<T, 
         more = more && (closed || !back);
         if (more) {
             if (back) next = first;
-            near.get(next, s.c, hs.c);
+            get_some(near, next, s, hs);
             s = s - xa, hs = hs - ua;
-            const V m = cross(g, s), cb = cross(r, s);
+            const X m = cross(g, s), cb = cross(r, s);
             T inverse = inverse_of(dot(g, cb));
             if (factors) inverse *= factors[k];
-            T e[6], t[6];
-            strain_of(h, hr, hs, cb, m, n, inverse, e);
-            solid.stress(e, t);
-            fb = S::times(t, cb, fb);
-            now = S::times(t, nothing<T, 3>() - m, fc);
+            typename Flux::InRing t;
+            flux.in_ring(h, hr, hs, cb, m, n, inverse, t);
+            fb = Flux::times(t, cb, fb);
+            now = Flux::times(t, nothing<T, 3>() - m, fc);
             sum = sum + now;
-            fc = S::times(t, n);
+            fc = Flux::times(t, n);
             more = !back;
             r = s;
             hr = hs;
@@ -155,26 +197,26 @@ __device__ __forceinline__ void add_ring(const Near<T> &near, const SolidLaw<T, 
         }
         f[2 + k] = now;
         if (k == 0) continue;
-        add_force(forces, row.node(2 + k), none, now);
+        add_force<S>(forces, row.node(2 + k), none, now);
         __syncthreads();
     }
     sum = sum + fc;
     // A closed ring ends at the node where it began.
     if (closed) f[2] = f[2] + fc;
     f[1] = fb;
-    f[0] = nothing<T, 3>() - sum - fb;
+    f[0] = nothing<T, C>() - sum - fb;
 #pragma unroll
     for (int k = 0; k < 3; k++) {
-        add_force(forces, place(row, k), none, f[k]);
+        add_force<S>(forces, place(row, k), none, f[k]);
         if (k < 2) __syncthreads();
     }
-    add_turns<T, 8>(forces, row, f);
+    add_turns<8, S>(forces, row, f);
 }
 
 // Adds f_int of the elements of one run to `forces`, one batch after another. `row` is the connectivity row of the
 // thread's first element.
-template <typename T, u32 LAW, bool ALIGNED>
-__device__ __forceinline__ void add_solids(const Params<T> &p, const Colour &run, const Near<T> &near, T *forces, u32 none, Row row) {
+template <typename T, u32 LAW, bool ALIGNED, int S>
+__device__ __forceinline__ void add_solids(const Params<T> &p, const Colour &run, const Near<T, S> &near, T *forces, u32 none, Row row) {
     typedef Element<T, LAW, ALIGNED> E;
     const u32 n = run.n_elements;
     const u16 *connectivity = p.connectivity + run.connectivity_first;
@@ -184,15 +226,16 @@ __device__ __forceinline__ void add_solids(const Params<T> &p, const Colour &run
         const Row now = row;
         row = no_row();
         if (e + THREADS < n) read_row<ROW_NODES<LAW>>(connectivity, e + THREADS, row);
-        if constexpr (LAW == TETRAHEDRON) {
-            add_ring<T, ALIGNED>(near, element.solid, now, p.factors ? p.factors + run.element_first + 6 * e : nullptr, forces, none);
+        if constexpr (IN_RINGS<LAW>) {
+            add_ring<E::C>(near, element.solid, now, p.factors ? p.factors + run.element_first + 6 * e : nullptr, forces, none);
         } else {
             constexpr int NODES = E::NODES;
-            Vector<T, 3> f[NODES];
+            Vector<T, E::C> f[NODES];
             if (now.node(0) != ABSENT) {
-                Vector<T, 3> x[NODES], u[NODES];
+                Vector<T, 3> x[NODES];
+                Vector<T, E::C> u[NODES];
 #pragma unroll
-                for (int i = 0; i < NODES; i++) near.get(local_node(now, i), x[i].c, u[i].c);
+                for (int i = 0; i < NODES; i++) get_some(near, local_node(now, i), x[i], u[i]);
                 element.force(x, u, f);
                 if (p.factors) {
                     const T factor = p.factors[run.element_first + e];
@@ -202,10 +245,10 @@ __device__ __forceinline__ void add_solids(const Params<T> &p, const Colour &run
             }
 #pragma unroll
             for (int i = 0; i < NODES; i++) {
-                add_force(forces, place(now, i), none, f[i]);
+                add_force<S>(forces, place(now, i), none, f[i]);
                 if (i + 1 < NODES) __syncthreads();
             }
-            add_turns<T, NODES>(forces, now, f);
+            add_turns<NODES, S>(forces, now, f);
         }
     }
 }
@@ -213,17 +256,17 @@ __device__ __forceinline__ void add_solids(const Params<T> &p, const Colour &run
 // Layout of the dynamic shared memory of `step_solids`. It holds the descriptions of four blocks, the numbers of the
 // later nodes of one block, x and u of the nodes of one block, and the forces on its own and later nodes and on the
 // unused node.
-template <typename T> struct Rooms {
+template <typename T, int S> struct Rooms {
     u32 n_near, n_later;
     unsigned char *shared;
 
     __device__ __forceinline__ Block &block(u32 turn) const { return reinterpret_cast<Block *>(shared)[turn % 4]; }
     __device__ __forceinline__ u32 *later() const { return reinterpret_cast<u32 *>(shared + 4 * sizeof(Block)); }
     __device__ __forceinline__ unsigned char *records() const { return shared + 4 * sizeof(Block) + 4 * n_later; }
-    // Forces, (n_near + 2, 3). The last row belongs to the unused node.
-    __device__ __forceinline__ T *forces() const { return reinterpret_cast<T *>(records() + 6 * sizeof(T) * n_near); }
+    // Forces, (n_near + 2, S). The last row belongs to the unused node.
+    __device__ __forceinline__ T *forces() const { return reinterpret_cast<T *>(records() + (3 + S) * sizeof(T) * n_near); }
     __device__ __forceinline__ u32 none() const { return n_near + 1; }
-    __device__ __forceinline__ u32 n_forces() const { return 3 * (n_near + 2); }
+    __device__ __forceinline__ u32 n_forces() const { return S * (n_near + 2); }
 };
 
 // The last warp waits until all earlier blocks have stored the forces that they pass on to this block.
@@ -238,18 +281,18 @@ template <typename T> __device__ __forceinline__ void wait_for_sources(const Par
 
 // Starts to copy x and u of all nodes of one block. The numbers of its later nodes must be in shared memory. No thread
 // waits for the copies.
-template <typename T>
-__device__ __forceinline__ void bring_records(const Params<T> &p, const Block &block, const Near<T> &near,
+template <typename T, int S>
+__device__ __forceinline__ void bring_records(const Params<T> &p, const Block &block, const Near<T, S> &near,
                                               const u32 *later) {
     const u32 n_own = block.n_own, n = n_own + block.n_halo, first = block.node_first;
     const T *u_in = p.u[0], *x_in = p.x + 3 * (u64)block.local_first + threadIdx.x;
 #pragma unroll 2
     for (u32 i = threadIdx.x; i < n; i += THREADS, x_in += THREADS) {
         const u32 node = i < n_own ? first + i : later[i - n_own];
-        const T *u = u_in + 3 * (u64)node;
+        const T *u = u_in + S * (u64)node;
 #pragma unroll
         for (int c = 0; c < 3; c++) {
-            copy_later<sizeof(T)>(near.u(i, c), u + c);
+            if (c < S) copy_later<sizeof(T)>(near.u(i, c), u + c);
             copy_later<sizeof(T)>(near.x(i, c), x_in + c * n);
         }
     }
@@ -258,14 +301,18 @@ __device__ __forceinline__ void bring_records(const Params<T> &p, const Block &b
 // Forces that earlier blocks pass on to the boundary nodes of a block, with one thread per node. The rows are located
 // before the thread block waits for the earlier blocks. They are fetched before the first of them is added. The loads
 // bypass the L1 cache, which is not coherent with stores of other multiprocessors.
-template <typename T> struct PassedOn {
+template <typename T, int S> struct PassedOn {
+    typedef Vector<T, S> V;
     static constexpr u32 NODES = 3, ROWS = 2;
     u32 first[NODES], last[NODES];
-    Vector<T, 3> rows[NODES][ROWS];
+    V rows[NODES][ROWS];
 
-    __device__ __forceinline__ static Vector<T, 3> row(const Params<T> &p, u32 at) {
-        const T *from = p.passed + 3 * (u64)at;
-        return {__ldcg(from), __ldcg(from + 1), __ldcg(from + 2)};
+    __device__ __forceinline__ static V row(const Params<T> &p, u32 at) {
+        const T *from = p.passed + S * (u64)at;
+        V passed;
+#pragma unroll
+        for (int c = 0; c < S; c++) passed[c] = __ldcg(from + c);
+        return passed;
     }
     __device__ __forceinline__ void find(const Params<T> &p, const Block &block) {
         const u32 *rows = p.passed_first + block.boundary_first;
@@ -281,7 +328,7 @@ template <typename T> struct PassedOn {
         for (u32 s = 0; s < NODES; s++)
 #pragma unroll
             for (u32 r = 0; r < ROWS; r++) {
-                rows[s][r] = {T(0), T(0), T(0)};
+                rows[s][r] = {};
                 if (first[s] + r < last[s]) rows[s][r] = row(p, first[s] + r);
             }
     }
@@ -289,9 +336,9 @@ template <typename T> struct PassedOn {
     __device__ __forceinline__ void add(const Params<T> &p, const Block &block, T *force) const {
         auto add_rows = [&](u32 i, u32 from, u32 to) {
             for (u32 at = from; at < to; at++) {
-                const Vector<T, 3> more = row(p, at);
+                const V more = row(p, at);
 #pragma unroll
-                for (int c = 0; c < 3; c++) force[3 * i + c] += more[c];
+                for (int c = 0; c < S; c++) force[S * i + c] += more[c];
             }
         };
 #pragma unroll
@@ -299,11 +346,11 @@ template <typename T> struct PassedOn {
             const u32 i = threadIdx.x + s * THREADS;
             if (first[s] == last[s]) continue;
 #pragma unroll
-            for (int c = 0; c < 3; c++) {
-                T sum = force[3 * i + c];
+            for (int c = 0; c < S; c++) {
+                T sum = force[S * i + c];
 #pragma unroll
                 for (u32 r = 0; r < ROWS; r++) sum += rows[s][r][c];
-                force[3 * i + c] = sum;
+                force[S * i + c] = sum;
             }
             add_rows(i, first[s] + ROWS, last[s]);
         }
@@ -313,31 +360,31 @@ template <typename T> struct PassedOn {
 };
 
 // Update of the own nodes of a block without forces, supports, monitors and damping. Each thread has single components.
-template <typename T> struct Moving {
+template <typename T, int S> struct Moving {
     // Number of components that a thread loads at a time. All loads are issued before the first value is used.
-    static constexpr u32 BATCH = 12;
+    static constexpr u32 BATCH = 4 * S;
     T u[BATCH], du[BATCH], factor[BATCH];
 
     __device__ __forceinline__ void fetch(const Params<T> &p, const Block &block, u32 base) {
-        const u64 start = 3 * (u64)block.node_first + base;
+        const u64 start = S * (u64)block.node_first + base;
         const T *u_in = p.u[0] + start, *du_in = p.du[0] + start;
-        // Three rounds of THREADS components cover THREADS nodes.
-        const T *inertia[3];
+        // S rounds of THREADS components cover THREADS nodes.
+        const T *inertia[S];
 #pragma unroll
-        for (u32 s = 0; s < 3; s++) inertia[s] = p.inertia + block.node_first + (base + s * THREADS) / 3;
+        for (u32 s = 0; s < S; s++) inertia[s] = p.inertia + block.node_first + (base + s * THREADS) / S;
 #pragma unroll
         for (u32 s = 0; s < BATCH; s++) {
             u[s] = du[s] = factor[s] = 0;
-            if (base + s * THREADS >= 3 * block.n_own) continue;
+            if (base + s * THREADS >= S * block.n_own) continue;
             u[s] = __ldg(u_in + s * THREADS);
             du[s] = __ldg(du_in + s * THREADS);
-            factor[s] = __ldg(inertia[s % 3] + s / 3 * THREADS);
+            factor[s] = __ldg(inertia[s % S] + s / S * THREADS);
         }
     }
     // Updates the nodes and clears the forces. The first batch of each thread has been fetched already.
     __device__ __forceinline__ void finish(const Params<T> &p, const Block &block, T *force) {
-        const u64 start = 3 * (u64)block.node_first;
-        const u32 n = 3 * block.n_own;
+        const u64 start = S * (u64)block.node_first;
+        const u32 n = S * block.n_own;
 #pragma unroll 1
         for (u32 base = threadIdx.x; base < n; base += BATCH * THREADS) {
             if (base != threadIdx.x) fetch(p, block, base);
@@ -356,34 +403,34 @@ template <typename T> struct Moving {
 
 // Updates the own nodes of a block with forces, supports, monitors or damping, one thread per node. Not inlined, so
 // that other blocks do not pay for its registers.
-template <typename T>
+template <typename T, int S>
 __device__ __noinline__ void move_special_nodes(const Params<T> &p, const Block &block, u32 k, T *force) {
-    const u64 start = 3 * (u64)block.node_first;
+    const u64 start = S * (u64)block.node_first;
     const T *u_in = p.u[0] + start, *du_in = p.du[0] + start;
     T *u_out = p.u[1] + start, *du_out = p.du[1] + start;
     const u32 row = *p.row + k;
     Energies energies;
 #pragma unroll 1
     for (u32 i = threadIdx.x; i < block.n_own; i += THREADS) {
-        Motion<T, 3> motion;
+        Motion<T, S> motion;
 #pragma unroll
-        for (int c = 0; c < 3; c++) {
-            motion.f[c] = force[3 * i + c];
-            force[3 * i + c] = 0;
-            motion.u[c] = u_in[3 * i + c];
-            motion.du[c] = du_in[3 * i + c];
+        for (int c = 0; c < S; c++) {
+            motion.f[c] = force[S * i + c];
+            force[S * i + c] = 0;
+            motion.u[c] = u_in[S * i + c];
+            motion.du[c] = du_in[S * i + c];
         }
         if (p.force_out) {
 #pragma unroll
-            for (int c = 0; c < 3; c++) p.force_out[start + 3 * i + c] = (double)motion.f[c] * p.force_unit;
+            for (int c = 0; c < S; c++) p.force_out[start + S * i + c] = (double)motion.f[c] * p.force_unit;
             continue;
         }
         const u64 node = (u64)block.node_first + i;
-        const Moved<T, 3> next = update_node<T, 3, false>(p, block, i, node, k, row, motion, energies);
+        const Moved<T, S> next = update_node<T, S, false>(p, block, i, node, k, row, motion, energies);
 #pragma unroll
-        for (int c = 0; c < 3; c++) {
-            u_out[3 * i + c] = next.u[c];
-            du_out[3 * i + c] = next.du[c];
+        for (int c = 0; c < S; c++) {
+            u_out[S * i + c] = next.u[c];
+            du_out[S * i + c] = next.du[c];
         }
     }
     if (block.energy_row != NONE && !p.force_out)
@@ -391,11 +438,12 @@ __device__ __noinline__ void move_special_nodes(const Params<T> &p, const Block 
     __syncthreads();
 }
 
-template <typename T, u32 SET, bool ALIGNED>
-__device__ __forceinline__ void step_solids(const Params<T> &p, u32 k) {
-    extern __shared__ __align__(16) unsigned char shared[];
-    const Rooms<T> rooms = {p.near_room, p.later_room, shared};
-    const Near<T> near(rooms.records(), p.near_room);
+template <typename T, u32 SET, bool ALIGNED, typename Touching = Nothing>
+__device__ __forceinline__ void step_solids(const Params<T> &p, u32 k, const Touching &touching = {}) {
+    constexpr int S = unknowns_of(SET);
+    DYNAMIC_SHARED;
+    const Rooms<T, S> rooms = {p.near_room, p.later_room, shared};
+    const Near<T, S> near(rooms.records(), p.near_room);
     const u32 tid = threadIdx.x;
     // Number of the block that this thread block computes in a turn. From `n_blocks` on there is none.
     auto number = [&](u32 turn) { return blockIdx.x + turn * gridDim.x; };
@@ -425,7 +473,7 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k) {
         if (warp == 0) {
             prefetch<true>(p.x + 3 * (u64)block.local_first, 3 * sizeof(T) * (block.n_own + block.n_halo));
         } else if (warp == 1) {
-            prefetch<true>(p.u[0] + 3 * (u64)block.node_first, 3 * sizeof(T) * block.n_own);
+            prefetch<true>(p.u[0] + S * (u64)block.node_first, S * sizeof(T) * block.n_own);
             prefetch<true>(p.colours + block.colour_first, sizeof(Colour) * block.n_colours);
         } else if (warp == 2) {
             prefetch<true>(p.connectivity + 8 * (u64)block.rows_first, 16 * (u64)block.n_rows);
@@ -441,7 +489,7 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k) {
         } else if (warp == 1) {
             prefetch<true>(p.inertia + block.node_first, sizeof(T) * block.n_own);
         } else if (warp == 3) {
-            prefetch<true>(p.du[0] + 3 * (u64)block.node_first, 3 * sizeof(T) * block.n_own);
+            prefetch<true>(p.du[0] + S * (u64)block.node_first, S * sizeof(T) * block.n_own);
         }
     };
     bring_block(0);
@@ -480,15 +528,16 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k) {
         }
 
         // All loads for the rest of this turn are issued together.
-        const bool plain = block.special_first == NONE && !block.damped && !p.force_out && !block.moved_by_tiles;
-        PassedOn<T> passed_on = {};
-        Moving<T> moving = {};
+        const bool touches = touching.in(number(turn)) && !p.force_out && !block.moved_by_tiles;
+        const bool plain = block.special_first == NONE && !block.damped && !p.force_out && !block.moved_by_tiles && !touches;
+        PassedOn<T, S> passed_on = {};
+        Moving<T, S> moving = {};
         if (plain) moving.fetch(p, block, tid);
         passed_on.find(p, block);
         for (u32 i = tid; i < block.n_halo; i += THREADS) {
-            T *from = forces + 3 * (block.n_own + i), *to = p.passed + 3 * (u64)__ldg(p.passed_row + block.halo_first + i);
+            T *from = forces + S * (block.n_own + i), *to = p.passed + S * (u64)__ldg(p.passed_row + block.halo_first + i);
 #pragma unroll
-            for (int c = 0; c < 3; c++) {
+            for (int c = 0; c < S; c++) {
                 to[c] = from[c];
                 from[c] = 0;
             }
@@ -504,9 +553,11 @@ __device__ __forceinline__ void step_solids(const Params<T> &p, u32 k) {
         __syncthreads();
         if (plain)
             moving.finish(p, block, forces);
+        else if (touches)
+            touching.template move<S, THREADS>(p, block, number(turn), k, forces);
         else if (!block.moved_by_tiles)
-            move_special_nodes(p, block, k, forces);
+            move_special_nodes<T, S>(p, block, k, forces);
         else
-            for (u32 i = tid; i < 3 * block.n_own; i += THREADS) forces[i] = 0;
+            for (u32 i = tid; i < S * block.n_own; i += THREADS) forces[i] = 0;
     }
 }

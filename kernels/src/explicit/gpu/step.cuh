@@ -8,11 +8,19 @@
 
 #pragma once
 #include "layout.cuh"
+#ifdef POGO_ON_HOST
+#include POGO_ON_HOST
+#else
+// Dynamic shared memory of a thread block, `shared`.
+#define DYNAMIC_SHARED extern __shared__ __align__(16) unsigned char shared[]
+#endif
 
 template <typename T> struct Pair;
 template <> struct Pair<float> { typedef float2 type; };
 template <> struct Pair<double> { typedef double2 type; };
 
+// What the compiler of a host does not know stands in host.cuh.
+#ifndef POGO_ON_HOST
 __device__ __forceinline__ float reciprocal(float x) {
     float y;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -38,6 +46,7 @@ __device__ __forceinline__ u32 acquire(const u32 *at) {
 __device__ __forceinline__ void release(u32 *at, u32 value) {
     asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
 }
+#endif
 
 // External work and damped energy of the nodes that one thread updates.
 struct Energies {
@@ -198,6 +207,13 @@ __device__ __forceinline__ Moved<T, D> update_node(const Params<T> &p, const Blo
     return next;
 }
 
+// What a block has beside elements and actions, in models where fluids and solids do not touch (see touch.cuh).
+struct Nothing {
+    __device__ __forceinline__ constexpr bool in(u32) const { return false; }
+    template <int S, u32 THREADS, typename T>
+    __device__ __forceinline__ void move(const Params<T> &, const Block &, u32, u32, T *) const {}
+};
+
 // Adds the energies of all threads to the row of the block. The order of the sum is fixed.
 template <int THREADS>
 __device__ void add_energies(double *rows, u32 row, Energies mine) {
@@ -231,6 +247,7 @@ template <typename Row> __device__ __forceinline__ Row load_row(const Row *at) {
     return row;
 }
 
+#ifndef POGO_ON_HOST
 // Prefetches a range of bytes into the L2 cache. The threads of the thread block, or of a warp, share the cache lines.
 template <bool WARP = false> __device__ __forceinline__ void prefetch(const void *from, u64 bytes) {
     const u32 thread = WARP ? threadIdx.x % 32 : threadIdx.x, n_threads = WARP ? 32 : blockDim.x;
@@ -240,3 +257,4 @@ template <bool WARP = false> __device__ __forceinline__ void prefetch(const void
     for (const char *at = first + 128 * thread; at < last; at += 128 * n_threads)
         asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
 }
+#endif

@@ -11,8 +11,9 @@ use rayon::prelude::*;
 
 use super::super::{Problem, StepperError};
 use super::grids::{Launched, Role, Tiles};
-use super::laws::{is_parallelepiped, law_number};
+use super::laws::{is_parallelepiped, law_name, law_number, law_of_parallelepipeds};
 use super::layout::*;
+use super::wet::WetTables;
 use crate::device::Plain as _;
 use crate::explicit::units::Units;
 use crate::simd::Real;
@@ -25,6 +26,11 @@ pub(super) struct Tables<T> {
     pub by_fans: Vec<u32>,
     /// Blocks that are stepped by colours.
     pub by_colours: Vec<u32>,
+    /// Unknowns of a node in the arrays of the state: one where all elements are those of fluids, else the dimension.
+    pub unknowns: usize,
+    /// Elements of solids and of fluids.
+    pub is_mixed: bool,
+    pub wet: WetTables<T>,
     /// Bit l: law l is among the blocks that are stepped by colours.
     pub laws: u32,
     /// The halo's fans are there: two steps may be made at a time.
@@ -121,8 +127,10 @@ impl<T: Real> Materials<T> {
                 return Err(blocks_error(0, "a material of a section that does not exist"));
             }
             let material = units.material(problem, kind, section);
-            out.coupled |= !material.aligned;
-            out.isotropic &= material.isotropic;
+            if !kind.is_acoustic() {
+                out.coupled |= !material.aligned;
+                out.isotropic &= material.isotropic;
+            }
             out.rows.push(Material {
                 d: material.elasticity.map(T::from_f64),
                 hourglass: T::from_f64(material.hourglass),
@@ -155,7 +163,7 @@ fn find_parallelepipeds(problem: &Problem, device: &DeviceView, units: &Units) -
             let n = (device.colour_element_first[c + 1] - device.colour_element_first[c]) as usize;
             let kind = ElementKind::from_code(blocks.run_kind[device.colour_run[c] as usize]);
             let first = device.colour_connectivity_first[c] as usize;
-            kind.map(law_number) == Some(HEXAHEDRON)
+            kind.and_then(|kind| law_of_parallelepipeds(law_number(kind))).is_some()
                 && device.coloured_connectivity[first..first + 8 * n].chunks_exact(8).all(|row| {
                     let nodes = || std::array::from_fn(|i| node(local_node(row[i])));
                     row[0] == corner::ABSENT || is_parallelepiped(units, problem.mesh.coordinates, nodes())
@@ -177,11 +185,13 @@ fn colour_rows(problem: &Problem, device: &DeviceView, units: &Units) -> Result<
             *material_of.get(&(kind, section)).ok_or(blocks_error(0, "a run of a material that is not listed"))?;
         let kind = ElementKind::from_code(kind).ok_or(blocks_error(0, "a run of an unknown element kind"))?;
         let range = device.colour_element_first[c]..device.colour_element_first[c + 1];
+        let law = law_number(kind);
+        let law_of_edges = law_of_parallelepipeds(law).filter(|_| parallelepipeds[c]);
         Ok(Colour {
             connectivity_first: device.colour_connectivity_first[c],
             element_first: range.start as u32,
             n_elements: (range.end - range.start) as u32 / if in_space { shape(kind)[1] as u32 } else { 1 },
-            law: if parallelepipeds[c] { PARALLELEPIPED } else { law_number(kind) },
+            law: law_of_edges.unwrap_or(law),
             material,
             reserved: [0; 2],
         })
@@ -203,6 +213,12 @@ impl<T: Real> Tables<T> {
         let outer = |b: usize| outer_nodes(device, two_steps, b);
         let by_node = Specials::new(problem);
         let acts = |node: usize| by_node.has(node as u32) || problem.damping_rate_of(node) != 0.0;
+        let groups = || problem.mesh.groups.iter().filter(|group| !group.labels.is_empty());
+        let is_mixed =
+            groups().any(|group| group.kind.is_acoustic()) && groups().any(|group| !group.kind.is_acoustic());
+        let unknowns = if problem.mesh.has_fluid() && !is_mixed { 1 } else { problem.mesh.dimension };
+        // The kernels of grids know nothing of nodes where fluids and solids touch.
+        let grids = grids && !is_mixed;
         let tiles =
             grids.then(|| Tiles::new(problem, device, &acts, size_of::<T>(), multiprocessors as usize)).flatten();
         let n_tiles = tiles.as_ref().map_or(0, |tiles| tiles.rows.len());
@@ -233,6 +249,8 @@ impl<T: Real> Tables<T> {
             once,
             units,
             tiles,
+            unknowns,
+            is_mixed,
             ..Self::default()
         };
         if problem.stiffness_factor.iter().any(|&factor| factor != 1.0) {
@@ -277,6 +295,35 @@ impl<T: Real> Tables<T> {
         }
     }
 
+    /// Whether the model is one of fluids alone.
+    pub fn has_one_unknown(&self) -> bool {
+        self.unknowns == 1
+    }
+
+    /// The module of the kernel of blocks that are not stepped by fans.
+    pub fn module(&self) -> String {
+        match (self.once, self.is_mixed || self.has_one_unknown()) {
+            (false, false) => "colours_plane".to_owned(),
+            (false, true) => "fluids_plane".to_owned(),
+            (true, false) => format!("solids_{}", T::NAME),
+            (true, true) => format!("fluids_{}", T::NAME),
+        }
+    }
+
+    /// That kernel.
+    pub fn kernel(&self) -> String {
+        let set = match (self.laws.count_ones(), self.once) {
+            _ if self.is_mixed => "matter",
+            (1, _) if !self.coupled => law_name(self.laws.trailing_zeros()),
+            _ if self.has_one_unknown() => "flows",
+            (_, false) => "plane",
+            (_, true) => "solid",
+        };
+        let kind = if self.once { "solids" } else { "colours" };
+        let coupled = if self.coupled { "_coupled" } else { "" };
+        format!("{kind}_{}_{set}{coupled}", T::NAME)
+    }
+
     /// The most shared memory that a block needs, by fans and by colours.
     fn count_shared_memory(&mut self, fans: &[bool], dimension: u32) {
         let number = size_of::<T>() as u32;
@@ -293,7 +340,10 @@ impl<T: Real> Tables<T> {
                 self.near_room = self.near_room.max(near.next_multiple_of(2));
                 self.later_room = self.later_room.max(row.n_halo.next_multiple_of(4));
             } else {
-                self.shared[2] = self.shared[2].max((2 * near + row.n_own) * dimension * number);
+                let unknowns = self.unknowns as u32;
+                let rows = if unknowns == 1 { near.next_multiple_of(2) } else { near };
+                let numbers = unknowns * (rows + row.n_own) + dimension * near;
+                self.shared[2] = self.shared[2].max(numbers * number);
             }
         }
     }
@@ -301,8 +351,9 @@ impl<T: Real> Tables<T> {
     /// Dynamic shared memory of blocks in space, bytes (`Rooms` in solids.cuh).
     pub fn rooms(&self) -> u32 {
         let number = size_of::<T>() as u32;
-        let records = (6 * number).saturating_mul(self.near_room);
-        let forces = (3 * number).saturating_mul(self.near_room + 2);
+        let unknowns = self.unknowns as u32;
+        let records = ((3 + unknowns) * number).saturating_mul(self.near_room);
+        let forces = (unknowns * number).saturating_mul(self.near_room + 2);
         let others = [4 * size_of::<Block>() as u32, 4_u32.saturating_mul(self.later_room), forces];
         others.into_iter().fold(records, u32::saturating_add)
     }
@@ -413,10 +464,12 @@ impl<T: Real> Tables<T> {
         let Some(mut tiles) = self.tiles.take() else { return };
         self.keep_blocks(&tiles.roles);
         let mut of_boxes = Vec::new();
-        for launch in tiles.launches.iter().filter(|launch| launch.law == HEXAHEDRON) {
+        let of_hexahedra =
+            tiles.launches.iter().filter_map(|launch| Some((launch, law_of_parallelepipeds(launch.law)?)));
+        for (launch, law) in of_hexahedra {
             let is_box = |nodes| is_parallelepiped(&self.units, problem.mesh.coordinates, nodes);
             let boxes = launch.tiles.par_iter().copied().filter(|&tile| tiles.elements(tile as usize).all(is_box));
-            of_boxes.push(Launched { law: PARALLELEPIPED, material: launch.material, tiles: boxes.collect() });
+            of_boxes.push(Launched { law, material: launch.material, tiles: boxes.collect() });
         }
         for boxes in of_boxes.into_iter().filter(|boxes| !boxes.tiles.is_empty()) {
             for launch in tiles.launches.iter_mut().filter(|launch| launch.material == boxes.material) {

@@ -3,6 +3,7 @@
 use pogo_formats::explicit::block::corner::{ABSENT, BATCH, FLAG, TURNS, local_node, turn_of};
 use pogo_formats::explicit::block::ring::{ring_tetrahedra, shape};
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, DeviceView, FanRecord, triangle_material};
+use pogo_formats::mesh::{ElementLaw, ElementShape};
 use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 
@@ -49,7 +50,7 @@ impl Twin<'_> {
                 for batch in rows.chunks(BATCH) {
                     let mut corners: Vec<(usize, usize, [f64; 3])> = vec![];
                     for row in batch.iter().filter(|row| row[0] != ABSENT) {
-                        let ring = kind == ElementKind::C3d4;
+                        let ring = kind.shape() == ElementShape::Tetrahedron;
                         let elements: Vec<Vec<u16>> = if ring {
                             ring_tetrahedra(row).map(|nodes| nodes.to_vec()).collect()
                         } else {
@@ -184,7 +185,7 @@ fn solver_index(blocks: BlocksView, outer: &[u32], block: usize, local: u16) -> 
 
 #[test]
 fn forces_by_colours_and_by_fans_are_those_of_the_step() {
-    for kind in ElementKind::SOLIDS {
+    for kind in ElementKind::ALL {
         let mut mesh = box_mesh(kind, [13, 11, 5], 1e-3, 0.2);
         let n_elements = mesh.n_elements();
         mesh.groups[0].section = (0..n_elements as u32).map(|element| element / 70 % 2).collect();
@@ -203,7 +204,7 @@ fn forces_by_colours_and_by_fans_are_those_of_the_step() {
         let twin = Twin { problem: &problem, device: arranged.device.view(), displacement: &u };
         let error = difference(&twin.by_colours(), &expected);
         assert!(error < 1e-13, "{kind:?} by colours: {error:e}");
-        if kind.n_nodes() != 3 {
+        if kind.law() != ElementLaw::Triangle {
             assert!(twin.device.fan.is_empty(), "{kind:?}");
             continue;
         }

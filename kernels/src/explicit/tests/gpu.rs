@@ -1,5 +1,7 @@
 //! The stepper on a CUDA device against the one on the CPU. These tests need a device: `tests/gpu.sh kernels` runs them.
 
+use std::collections::HashMap;
+
 use pogo_formats::dynamics::{Amplitude, AmplitudeShape, Window};
 use pogo_formats::explicit::block::DeviceTables;
 use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
@@ -8,6 +10,7 @@ use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 use super::*;
 use crate::device::{Buffer, Gpu, Kernel, Module, Stream};
 use crate::dynamics::signals::{Signal, Signals};
+use crate::explicit::gpu::twin::Twin;
 use crate::simd::Real;
 
 /// A mesh in blocks, with the tables for devices.
@@ -42,16 +45,39 @@ impl Arranged {
         Self { mesh: arranged.mesh, blocks: arranged.blocks, device: arranged.device, sections }
     }
 
-    /// A problem with forces, supports that rest and that move, damping in a part, and monitors.
+    /// Where fluids and solids touch, with areas that make pairs of nodes about as stiff as the elements.
+    fn wet(&self, lumped_mass: &[f64], time_increment: f64) -> Vec<WetPair> {
+        let d = self.mesh.dimension as usize;
+        let place = |node: usize| -> Vec<i64> {
+            self.mesh.coordinates[node * d..][..d].iter().map(|x| (x * 1e7).round() as i64).collect()
+        };
+        let fluid = self.mesh.view().fluid_nodes();
+        let solids: HashMap<Vec<i64>, usize> =
+            (0..fluid.len()).filter(|&node| !fluid[node]).map(|node| (place(node), node)).collect();
+        let pair = |node: usize| {
+            let solid = *solids.get(&place(node))?;
+            let size = 0.3 * (lumped_mass[node] * lumped_mass[solid]).sqrt() / time_increment;
+            let area = [0, 1, 2].map(|i| if i < d { size * noise((3 * node + i) as u64) } else { 0.0 });
+            Some(WetPair { fluid: node as u32, solid: solid as u32, area })
+        };
+        (0..fluid.len()).filter(|&node| fluid[node]).filter_map(pair).collect()
+    }
+
+    /// A problem with forces, supports that rest and that move, damping in a part, and monitors. Nodes of fluids have one
+    /// unknown.
     fn problem(&self) -> Problem<'_> {
         let mesh = self.mesh.view();
         let (d, n_nodes) = (mesh.dimension, mesh.n_nodes());
+        let fluid = mesh.fluid_nodes();
+        let is_unknown =
+            |dof: u64| (dof as usize).is_multiple_of(d) || !fluid.get(dof as usize / d).is_some_and(|&fluid| fluid);
         let lumped_mass = lumped_mass(&mesh, &self.sections, Lumping::RowSum).unwrap();
         let stable = stable_increment(&mesh, &self.sections, &[], &lumped_mass).unwrap();
         let time_increment = 0.8 * stable.increment;
         let some = |count: usize, shift: u64| -> Vec<u64> {
             let mut dofs: Vec<u64> =
                 (0..count as u64).map(|i| ((noise(i + shift).abs() * 1e9) as u64) % (n_nodes * d) as u64).collect();
+            dofs.retain(|&dof| is_unknown(dof));
             dofs.sort_unstable();
             dofs.dedup();
             dofs
@@ -60,7 +86,7 @@ impl Arranged {
             blocks: self.blocks.view(),
             copied: Default::default(),
             rows: Default::default(),
-            wet: Vec::new(),
+            wet: self.wet(&lumped_mass, time_increment),
             device: Some(self.device.view()),
             sections: self.sections.clone(),
             stiffness_factor: Vec::new(),
@@ -97,7 +123,10 @@ impl Arranged {
 
     fn start(&self) -> State {
         let n = self.mesh.coordinates.len();
-        let values = |amplitude: f64, shift: u64| (0..n).map(|i| amplitude * noise(i as u64 + shift)).collect();
+        let (d, fluid) = (self.mesh.dimension as usize, self.mesh.view().fluid_nodes());
+        let is_unknown = |dof: usize| dof.is_multiple_of(d) || !fluid.get(dof / d).is_some_and(|&fluid| fluid);
+        let value = |i: usize, shift: u64| if is_unknown(i) { noise(i as u64 + shift) } else { 0.0 };
+        let values = |amplitude: f64, shift: u64| (0..n).map(|i| amplitude * value(i, shift)).collect();
         State { displacement: values(1e-8, 7), increment: values(1e-10, 99), ..State::default() }
     }
 }
@@ -299,7 +328,10 @@ fn compare_forces<T: Real>(case: &Arranged, problem: &Problem, what: &str, toler
         CpuStepper::<f64>::new(problem, &start, CpuOptions::new(1)).unwrap().internal_force(&start.displacement);
     let error = relative(&force, &expected);
     assert!(error <= of_forces, "{what}: internal force differs by {error:e}");
-    let sums = gpu.energy_sums().unwrap().unwrap();
+    let Some(sums) = gpu.energy_sums().unwrap() else {
+        assert!(!problem.wet.is_empty(), "{what}: no sums of energies");
+        return;
+    };
     let d = case.mesh.dimension as usize;
     let kinetic: f64 = start.increment.iter().enumerate().map(|(i, du)| problem.lumped_mass[i / d] * du * du).sum();
     let strain: f64 =
@@ -582,4 +614,140 @@ fn a_kernel_that_fails_is_an_error_from_then_on() {
     for error in [advance().unwrap_err(), stepper.state().unwrap_err()] {
         assert!(error.to_string().starts_with("CUDA cannot "), "{error}");
     }
+}
+
+/// A box of a solid with one of a fluid on top of it: nodes at the same place are two.
+fn solid_below_fluid(solid: ElementKind, cells: [usize; 3], jitter: f64) -> Mesh {
+    let mut mesh = box_mesh(solid, cells, 1e-3, jitter);
+    let fluid = box_mesh(solid.acoustic(), cells, 1e-3, jitter);
+    let d = mesh.dimension as usize;
+    let (n, height) = (mesh.n_nodes() as u32, 1e-3 * cells[d - 1] as f64);
+    mesh.coordinates
+        .extend(fluid.coordinates.iter().enumerate().map(|(i, x)| if i % d == d - 1 { x + height } else { *x }));
+    mesh.node_labels.extend(fluid.node_labels.iter().map(|label| label + n));
+    mesh.node_instance.extend(&fluid.node_instance);
+    for mut group in fluid.groups {
+        group.connectivity.iter_mut().for_each(|node| *node += n);
+        let n_elements = mesh.groups[0].labels.len() as u32;
+        group.labels.iter_mut().for_each(|label| *label += n_elements);
+        group.section.fill(1);
+        mesh.groups.push(group);
+    }
+    mesh
+}
+
+impl Arranged {
+    /// Blocks in which both nodes of a place are; sections as the mesh has them, with these elasticities.
+    fn touching(mesh: Mesh, elasticities: &[[f64; 36]], capacity: usize) -> Self {
+        let options = PartitionOptions { partitioner: Partitioner::Greedy, capacity };
+        let mut cut = partition(&mesh.view(), &options, &|_| ()).unwrap();
+        let d = mesh.dimension as usize;
+        let mut first: HashMap<Vec<i64>, usize> = HashMap::new();
+        for (node, x) in mesh.coordinates.chunks_exact(d).enumerate() {
+            let place = x.iter().map(|x| (x * 1e7).round() as i64).collect();
+            let one = *first.entry(place).or_insert(node);
+            cut.block_of_node[node] = cut.block_of_node[one];
+        }
+        let mut kept: Vec<u32> = cut.block_of_node.clone();
+        kept.sort_unstable();
+        kept.dedup();
+        cut.block_of_node.iter_mut().for_each(|block| *block = kept.partition_point(|other| other < block) as u32);
+        cut.n_blocks = kept.len() as u32;
+        let arranged = arrange(mesh, cut, &ArrangeOptions::default()).unwrap();
+        let sections = elasticities.iter().map(|&elasticity| section(elasticity)).collect();
+        Self { mesh: arranged.mesh, blocks: arranged.blocks, device: arranged.device, sections }
+    }
+}
+
+/// Models with fluids: each kind alone, in a grid and in two materials, and each kind on a solid. `check` gets the size of the
+/// boxes in the plane and in space.
+fn fluid_cases(cells: [[usize; 3]; 2], capacity: usize, check: &mut dyn FnMut(&str, Arranged)) {
+    let (steel, other) = (isotropic(210e9, 0.3), isotropic(70e9, 0.33));
+    for kind in ElementKind::ALL.into_iter().filter(|kind| kind.is_acoustic()) {
+        let cells = cells[kind.dimension() - 2];
+        for (shape, jitter) in [("straight", 0.0), ("distorted", 0.2)] {
+            for materials in [&[steel][..], &[steel, other]] {
+                let case = Arranged::new(box_mesh(kind, cells, 1e-3, jitter), materials, capacity);
+                check(&format!("{} {shape} {}", kind.name(), materials.len()), case);
+            }
+            for solid in ElementKind::SOLIDS.into_iter().filter(|solid| solid.acoustic() == kind) {
+                let half = cells.map(|n| n.div_ceil(2));
+                for elasticity in [steel, anisotropic()] {
+                    let mesh = solid_below_fluid(solid, half, jitter);
+                    let case = Arranged::touching(mesh, &[elasticity, other], capacity);
+                    check(&format!("{} on {} {shape}", kind.name(), solid.name()), case);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
+fn fluids_as_on_the_cpu() {
+    fluid_cases([[40, 35, 0], [13, 11, 9]], 300, &mut |what, case| {
+        let mut problem = case.problem();
+        if what.contains("distorted") {
+            problem.stiffness_factor = (0..case.mesh.n_elements()).map(|e| 1.0 + 0.5 * noise(e as u64)).collect();
+        }
+        compare::<f64>(&case, &problem, &format!("{what} f64"), 1e-12);
+        compare::<f32>(&case, &problem, &format!("{what} f32"), 1e-5);
+    });
+}
+
+/// The kernels of fluids, compiled for the host, give what the CPU does.
+fn compare_twin<T: Real>(case: &Arranged, what: &str, tolerance: f64) {
+    const TWIN_STEPS: usize = 12;
+    let (mut problem, start) = (case.problem(), case.start());
+    if what.contains("apart") {
+        problem.wet.clear();
+    }
+    if what.contains("distorted") {
+        problem.stiffness_factor = (0..case.mesh.n_elements()).map(|e| 1.0 + 0.5 * noise(e as u64)).collect();
+    }
+    let amplitudes = amplitudes(problem.time_increment);
+    let signals = signals(&amplitudes, problem.time_increment);
+    let Some(mut twin) = Twin::<T>::new(&problem, &start).unwrap() else { return };
+    let mut cpu = CpuStepper::<T>::new(&problem, &start, CpuOptions::new(1)).unwrap();
+    let force = twin.internal_force();
+    let error = relative(&force, &cpu.internal_force(&start.displacement));
+    assert!(
+        force.iter().all(|value| value.is_finite()) && error <= tolerance,
+        "{what} {:?}: forces differ by {error:e}",
+        twin.kernels()
+    );
+    let mut recording = Vec::new();
+    let record: Vec<u64> = (0..TWIN_STEPS as u64).collect();
+    cpu.advance(TWIN_STEPS, &signals.clone().table(0, TWIN_STEPS + 1), &record, &mut recording).unwrap();
+    let (expected, (found, recorded)) = (cpu.state().unwrap(), twin.advance(TWIN_STEPS, &signals));
+    for (name, found, expected) in [
+        ("u", &found.displacement, &expected.displacement),
+        ("Δu", &found.increment, &expected.increment),
+        ("records", &recorded, &recording),
+        ("work", &vec![found.external_work], &vec![expected.external_work]),
+        ("damped", &vec![found.damped_energy], &vec![expected.damped_energy]),
+    ] {
+        assert!(found.iter().all(|value| value.is_finite()), "{what} {:?}: {name}", twin.kernels());
+        let error = relative(found, expected);
+        let limit = if name == "work" || name == "damped" { 100.0 * tolerance } else { tolerance };
+        assert!(error <= limit, "{what} {:?}: {name} differs by {error:e}", twin.kernels());
+    }
+}
+
+#[test]
+fn kernels_of_fluids_on_the_host_step_as_the_cpu() {
+    let mut kernels = std::collections::BTreeSet::new();
+    fluid_cases([[9, 8, 0], [9, 8, 8]], 60, &mut |what, case| {
+        compare_twin::<f64>(&case, what, 1e-12);
+        compare_twin::<f32>(&case, what, 1e-5);
+        let twin = Twin::<f64>::new(&case.problem(), &case.start()).unwrap();
+        kernels.extend(twin.iter().flat_map(Twin::kernels).map(str::to_owned));
+    });
+    for kind in [ElementKind::Cpe4, ElementKind::C3d8] {
+        let mesh = solid_below_fluid(kind, [5, 5, 4], 0.1);
+        let case = Arranged::touching(mesh, &[isotropic(210e9, 0.3), isotropic(70e9, 0.3)], 60);
+        compare_twin::<f64>(&case, &format!("{} and a fluid apart", kind.name()), 1e-12);
+    }
+    // All that there are but one: no case has several kinds of fluids and no solid.
+    assert!(kernels.is_empty() || kernels.len() == 17, "{kernels:?}");
 }

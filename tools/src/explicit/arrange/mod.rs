@@ -146,16 +146,8 @@ impl BlockedMesh {
     pub fn with_device_tables(self, options: &ArrangeOptions) -> Arranged {
         let start = Instant::now();
         let Self { mut arranged, grids } = self;
-        // Devices do not compute fluids.
-        if arranged.mesh.view().has_fluid() {
-            let none = vec![0];
-            let (colour_element_first, colour_connectivity_first) = (none.clone(), none);
-            arranged.device =
-                DeviceTables { colour_element_first, colour_connectivity_first, ..DeviceTables::default() };
-        } else {
-            arranged.device = device_tables(&arranged.blocks.view(), options.fans_alone);
-            timed("tables of grids", || grids.add_to(&mut arranged.device, &arranged.solver_from_model));
-        }
+        arranged.device = device_tables(&arranged.blocks.view(), options.fans_alone);
+        timed("tables of grids", || grids.add_to(&mut arranged.device, &arranged.solver_from_model));
         arranged.seconds += start.elapsed().as_secs_f64();
         arranged
     }

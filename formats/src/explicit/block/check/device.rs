@@ -15,14 +15,6 @@ const ALIGNMENT: usize = 8;
 /// Materials that the four bits of a triangle can name.
 const FEW_MATERIALS: usize = 16;
 
-/// Models with fluids have no tables for devices.
-pub(super) fn none(device: &DeviceView) -> Check {
-    let lists =
-        [device.colour_first.len(), device.fan_material.len(), device.material_kind.len(), device.grid_size.len()];
-    require(lists == [0; 4], || "tables for devices in a model with fluids".into())?;
-    DeviceTables::check(device)
-}
-
 pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView, n_sections: usize) -> Check {
     let (n_blocks, n_nodes, n_halo) = (blocks.n_blocks(), mesh.n_nodes(), blocks.halo_nodes.len());
     offsets("colours of blocks", device.colour_first, n_blocks, device.n_colours())?;

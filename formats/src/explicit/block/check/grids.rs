@@ -69,7 +69,9 @@ pub(super) fn agree(mesh: &MeshView, device: &DeviceView) -> Check {
         let fits =
             (0..grid.places.len()).into_par_iter().filter(|&place| grid.places[place] & PRESENT != 0).all(|place| {
                 match kind {
-                    ElementKind::C3d4 => tetrahedra(grid.cell(place)).iter().all(|nodes| taken(nodes)),
+                    ElementKind::C3d4 | ElementKind::Ac3d4 => {
+                        tetrahedra(grid.cell(place)).iter().all(|nodes| taken(nodes))
+                    }
                     _ => taken(&grid.cell(place)),
                 }
             });

@@ -50,7 +50,7 @@ pub(super) fn largest_node(corners: &[u16], width: usize) -> u16 {
 /// An element by its nodes: they may be in any order that leaves the orientation, one of `ways` if it is no tetrahedron.
 fn named(kind: ElementKind, element: u32, mut nodes: Vec<u32>, ways: &[[u8; 8]]) -> (u32, Vec<u32>, bool) {
     let mut odd = false;
-    if kind != ElementKind::C3d4 {
+    if kind.shape() != ElementShape::Tetrahedron {
         let node = |&corner: &u8| nodes.get(usize::from(corner)).copied().unwrap_or(u32::MAX);
         let turned = |way: &[u8; 8]| way[..kind.n_nodes()].iter().map(node).collect::<Vec<u32>>();
         nodes = ways.iter().map(turned).min().unwrap_or_default();
@@ -103,8 +103,9 @@ pub(super) fn agree(blocks: &BlocksView, device: &DeviceView, block: usize) -> C
                 let nodes = nodes.map(|local| solver(later, local).unwrap_or(u32::MAX)).collect();
                 found[colour.run - first_run].push(named(kind, element, nodes, ways(kind)));
             };
-            let n_corners = if kind == ElementKind::C3d4 { 2 + ring_around(row) } else { width };
-            if kind == ElementKind::C3d4 {
+            let is_ring = kind.shape() == ElementShape::Tetrahedron;
+            let n_corners = if is_ring { 2 + ring_around(row) } else { width };
+            if is_ring {
                 let mut elements = elements.iter();
                 for nodes in ring_tetrahedra(row) {
                     let element = elements.next().copied().unwrap_or(DeviceTables::NO_ELEMENT);

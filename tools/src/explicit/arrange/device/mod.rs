@@ -16,7 +16,7 @@ mod solids;
 mod tests;
 
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord};
-use pogo_formats::mesh::{ElementKind, ElementShape};
+use pogo_formats::mesh::{ElementKind, ElementLaw};
 use pogo_formats::timings::timed;
 
 use crate::rows::{concatenate, cut, offsets};
@@ -119,8 +119,9 @@ impl Materials {
     }
 }
 
+/// Whether a kind has fans. Triangles of fluids have none: they are coloured.
 fn is_triangle(kind: u8) -> bool {
-    ElementKind::from_code(kind).is_some_and(|kind| kind.shape() == ElementShape::Triangle)
+    ElementKind::from_code(kind).is_some_and(|kind| kind.law() == ElementLaw::Triangle)
 }
 
 /// A record with the materials of its triangles.

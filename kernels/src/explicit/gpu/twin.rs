@@ -1,0 +1,247 @@
+//! The kernels of fluids compiled for the host (host.cuh): models with fluids step by step as a device steps them.
+
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+use super::arrays;
+use super::layout::{Params, THREADS};
+use super::tables::Tables;
+use super::wet::{Wet, WetTables};
+use super::{Unknowns, grids, laws, layout, wet};
+use crate::device::field;
+use crate::device::layout::{In, Out, Pointer as _};
+use crate::dynamics::State;
+use crate::dynamics::signals::Signals;
+use crate::explicit::{Problem, StepperError};
+use crate::simd::Real;
+
+/// Threads of the kernels of colours.
+const COLOUR_THREADS: u32 = 128;
+
+/// The kernels in one precision, or nothing where there is no C++ compiler.
+fn library(double: bool) -> Option<&'static libloading::Library> {
+    static LIBRARIES: [OnceLock<Option<libloading::Library>>; 2] = [OnceLock::new(), OnceLock::new()];
+    LIBRARIES[usize::from(double)].get_or_init(|| compile(double)).as_ref()
+}
+
+fn compile(double: bool) -> Option<libloading::Library> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
+    let real = if double { "double" } else { "float" };
+    let code = format!(
+        "#define POGO_ON_HOST \"{sources}/device/host.cuh\"\n\
+         #include \"{sources}/explicit/gpu/setup.cu\"\n\
+         #include \"{sources}/explicit/gpu/fluids_plane.cu\"\n\
+         #include \"{sources}/explicit/gpu/fluids.cu\"\n\
+         typedef {real} R;\n\
+         extern \"C\" void step(void *kernel, const Params<R> *p, u32 k, const void *last, u32 kind, u32 blocks, u32 threads, u32 bytes) {{\n\
+             host::launch(blocks, threads, bytes, [=] {{\n\
+                 if (kind == 0) ((void (*)(Params<R>, u32))kernel)(*p, k);\n\
+                 if (kind == 1) ((void (*)(Params<R>, u32, Wet<R>))kernel)(*p, k, *(const Wet<R> *)last);\n\
+                 if (kind == 2) ((void (*)(Params<R>, u32, Material<R>))kernel)(*p, k, *(const Material<R> *)last);\n\
+             }});\n\
+         }}\n\
+         extern \"C\" void place(const Params<R> *p, u32 blocks, const double *x, u32 dimension, double length, double quantum, u32 tiles) {{\n\
+             host::launch(blocks, 256, 0, [=] {{ localise<R>(p->blocks, x, p->halo_nodes, p->outer_nodes, dimension, length, quantum, (R *)p->x); }});\n\
+             host::launch(tiles, 256, 0, [=] {{ localise_tile<R>(p->tiles, p->words, x, length, quantum, (R *)p->tile_x); }});\n\
+         }}\n"
+    );
+    std::fs::write(folder.path().join("twin.cpp"), code).expect("can write");
+    drop(wet::header::header().compiler(folder.path()));
+    let mut compiler = layout::header::header().compiler(folder.path());
+    compiler.args(["-O1", "-w", "-shared", "-fPIC", "-o", "twin.so", "twin.cpp"]);
+    if double {
+        compiler.arg("-DPOGO_F64");
+    }
+    match compiler.current_dir(folder.path()).status() {
+        Ok(status) => assert!(status.success(), "the kernels of fluids do not compile for the host"),
+        Err(_) => {
+            pogo_tests::skip("there is no C++ compiler for the kernels of fluids");
+            return None;
+        }
+    }
+    let path = folder.path().join("twin.so");
+    // SAFETY: compiled just now; it has only initialisers of empty containers.
+    Some(unsafe { libloading::Library::new(&path) }.expect("loads"))
+}
+
+/// A launch of a step.
+struct Pass<T> {
+    kernel: String,
+    blocks: u32,
+    threads: u32,
+    bytes: u32,
+    list: In<u32>,
+    last: Option<Wet<T>>,
+    material: Option<layout::Material<T>>,
+}
+
+/// Steps a model with fluids on the host as a device does.
+pub(in crate::explicit) struct Twin<T> {
+    library: &'static libloading::Library,
+    params: Params<T>,
+    passes: Vec<Pass<T>>,
+    unknowns: Unknowns,
+    n_unknowns: usize,
+    n_energies: usize,
+    step: u64,
+    memory: Vec<Vec<u128>>,
+}
+
+fn array<N: Copy>(memory: &mut Vec<Vec<u128>>, values: &[N]) -> u64 {
+    let mut array = vec![0_u128; size_of_val(values).div_ceil(16) + 1];
+    // SAFETY: as long as what is copied.
+    unsafe {
+        std::ptr::copy_nonoverlapping(values.as_ptr().cast::<u8>(), array.as_mut_ptr().cast(), size_of_val(values))
+    };
+    memory.push(array);
+    memory[memory.len() - 1].as_ptr() as u64
+}
+
+/// What lies at an address.
+fn values<N: Copy>(address: u64, n: usize) -> Vec<N> {
+    // SAFETY: the arrays of a twin are as long as its kernels take them to be.
+    unsafe { std::slice::from_raw_parts(address as *const N, n) }.to_vec()
+}
+
+impl<T: Real> Twin<T> {
+    /// None without a C++ compiler.
+    pub fn new(problem: &Problem, state: &State) -> Result<Option<Self>, StepperError> {
+        let Some(library) = library(size_of::<T>() == 8) else { return Ok(None) };
+        problem.check(state, problem.mesh.n_nodes())?;
+        let view = problem.device.as_ref().expect("a problem with tables for devices");
+        let mut tables = Tables::<T>::new(problem, view, (4, true))?;
+        tables.wet = WetTables::new(problem, &tables)?;
+        let unknowns = Unknowns { of_node: tables.unknowns, dimension: problem.mesh.dimension };
+        let (u, du) = (unknowns.narrow::<T>(&state.displacement), unknowns.narrow::<T>(&state.increment));
+        let fans = arrays::Fans::new(problem, view, &tables);
+        let mut params = arrays::parameters(problem, &tables);
+        let mut plan = arrays::plan(problem, view, &tables, &fans);
+        plan.copy(field!(u[0]), &u);
+        plan.copy(field!(du[0]), &du);
+        plan.zeros::<T, _>(field!(u[1]), u.len());
+        plan.zeros::<T, _>(field!(du[1]), u.len());
+        let mut memory = plan.place_on_host(&mut params);
+        params.row = In::from_address(array(&mut memory, &[0_u32]));
+        let n_tiles = tables.tiles.as_ref().map_or(0, |tiles| tiles.rows.len()) as u32;
+        let d = problem.mesh.dimension as u32;
+        // SAFETY: as declared in `compile`, with arrays of the tables.
+        unsafe {
+            type Place<T> = unsafe extern "C" fn(*const Params<T>, u32, *const f64, u32, f64, f64, u32);
+            let place: libloading::Symbol<Place<T>> = library.get(b"place\0").expect("defined in `compile`");
+            let (blocks, x) = (tables.blocks.len() as u32, problem.mesh.coordinates.as_ptr());
+            place(&params, blocks, x, d, tables.units.length, tables.units.quantum, n_tiles);
+        }
+        let passes = passes(&tables, &mut memory);
+        let (n_unknowns, n_energies) = (u.len(), tables.n_energy_rows);
+        Ok(Some(Self { library, params, passes, unknowns, n_unknowns, n_energies, step: state.step, memory }))
+    }
+
+    /// Names of the kernels of a step.
+    pub fn kernels(&self) -> Vec<&str> {
+        self.passes.iter().map(|pass| pass.kernel.as_str()).collect()
+    }
+
+    fn launch(&self, k: u32, params: &Params<T>) {
+        type Step<T> = unsafe extern "C" fn(*mut c_void, *const Params<T>, u32, *const c_void, u32, u32, u32, u32);
+        for pass in &self.passes {
+            let params = Params { list: pass.list, ..*params };
+            let (last, kind): (*const c_void, u32) = match (&pass.last, &pass.material) {
+                (Some(wet), _) => (std::ptr::from_ref(wet).cast(), 1),
+                (None, Some(material)) => (std::ptr::from_ref(material).cast(), 2),
+                (None, None) => (std::ptr::null(), 0),
+            };
+            // SAFETY: a kernel of the name with the arguments of its kind.
+            unsafe {
+                let step: libloading::Symbol<Step<T>> = self.library.get(b"step\0").expect("defined in `compile`");
+                let kernel: libloading::Symbol<*mut c_void> =
+                    self.library.get(format!("{}\0", pass.kernel).as_bytes()).expect("a kernel of fluids");
+                step(*kernel, &params, k, last, kind, pass.blocks, pass.threads, pass.bytes);
+            }
+        }
+    }
+
+    /// Makes steps, all of them recorded; returns the state and the records.
+    pub fn advance(&mut self, n_steps: usize, signals: &Signals<'_>) -> (State, Vec<f64>) {
+        let table = signals.clone().table(self.step, n_steps + 2);
+        let n_recorded = n_steps * self.params.n_monitors as usize * 3;
+        let recording = array(&mut self.memory, &vec![f64::NAN; n_recorded]);
+        let rows: Vec<i32> = (0..n_steps as i32).collect();
+        self.params.signals = In::from_address(array(&mut self.memory, &table.values));
+        self.params.n_signals = table.n_signals as u32;
+        self.params.record = In::from_address(array(&mut self.memory, &rows));
+        self.params.recording = Out::from_address(recording);
+        for k in 0..n_steps as u32 {
+            self.launch(k, &self.params);
+            self.params.u.swap(0, 1);
+            self.params.du.swap(0, 1);
+        }
+        self.step += n_steps as u64;
+        let state =
+            |at: Out<T>| self.unknowns.widen(values::<T>(at.address(), self.n_unknowns).into_iter().map(Real::to_f64));
+        let energies: Vec<f64> = values(self.params.energies.address(), 2 * self.n_energies);
+        let sum = |column: usize| energies.iter().skip(column).step_by(2).sum();
+        let state = State {
+            step: self.step,
+            displacement: state(self.params.u[0]),
+            increment: state(self.params.du[0]),
+            external_work: sum(0),
+            damped_energy: sum(1),
+            memory: Vec::new(),
+        };
+        (state, values(recording, n_recorded))
+    }
+
+    /// f_int of the state.
+    pub fn internal_force(&mut self) -> Vec<f64> {
+        let force = array(&mut self.memory, &vec![f64::NAN; self.n_unknowns]);
+        let params = Params { force_out: Out::from_address(force), ..self.params };
+        self.launch(0, &params);
+        self.unknowns.widen(values::<f64>(force, self.n_unknowns).into_iter())
+    }
+}
+
+/// The launches of a step.
+fn passes<T: Real>(tables: &Tables<T>, memory: &mut Vec<Vec<u128>>) -> Vec<Pass<T>> {
+    let wet = tables.is_mixed.then(|| Wet {
+        pairs: In::from_address(array(memory, &tables.wet.pairs)),
+        first: In::from_address(array(memory, &tables.wet.first)),
+        later: In::from_address(array(memory, &tables.wet.later)),
+    });
+    let mut passes = Vec::new();
+    if !tables.by_colours.is_empty() {
+        passes.push(Pass {
+            kernel: tables.kernel(),
+            blocks: if tables.once { 1 } else { tables.by_colours.len() as u32 },
+            threads: if tables.once { THREADS } else { COLOUR_THREADS },
+            bytes: if tables.once { tables.rooms() } else { tables.shared[2] },
+            list: In::from_address(array(memory, &tables.by_colours)),
+            last: wet,
+            material: None,
+        });
+    }
+    for launch in tables.tiles.iter().flat_map(|tiles| &tiles.launches) {
+        passes.push(Pass {
+            kernel: format!("march_{}_{}", T::NAME, laws::law_name(launch.law)),
+            blocks: launch.tiles.len() as u32,
+            threads: THREADS,
+            bytes: grids::room(size_of::<T>(), tables.unknowns),
+            list: In::from_address(array(memory, &launch.tiles)),
+            last: None,
+            material: Some(tables.materials[launch.material]),
+        });
+    }
+    let n_act_nodes = tables.tiles.as_ref().map_or(0, |tiles| tiles.act_nodes.len()) as u32;
+    if n_act_nodes > 0 {
+        passes.push(Pass {
+            kernel: format!("act_{}_acoustic", T::NAME),
+            blocks: n_act_nodes.div_ceil(THREADS),
+            threads: THREADS,
+            bytes: 0,
+            list: In::null(),
+            last: None,
+            material: None,
+        });
+    }
+    passes
+}
