@@ -6,7 +6,6 @@ use std::path::Path;
 
 use zip::ZipWriter;
 
-use super::grid::in_pieces;
 use super::{OutputError, write_atomically};
 use crate::system::inputs;
 
@@ -110,24 +109,17 @@ pub(super) fn start_entry<W: Write + Seek>(out: &mut ZipWriter<W>, key: &str, by
     Ok(out.start_file(format!("{key}.npy"), options)?)
 }
 
-/// Writes `n` rows of three numbers as (n, 3): `<f8` or `<i4` by the type. The rows are those of all `pieces`, one behind the
-/// other, which all threads make.
+/// Writes rows of three numbers as (n, 3): `<f8` or `<i4` by the type.
 ///
 /// # Errors
 /// [`OutputError::Io`].
-pub fn write_rows<T: Number, P: Copy + Send + Sync, I: Iterator<Item = [T; 3]>>(
-    path: &Path,
-    n: usize,
-    pieces: &[P],
-    rows: impl Fn(P) -> I + Sync,
-) -> Result<(), OutputError> {
-    let bytes_of = |piece: P| {
-        let mut bytes = Vec::new();
-        rows(piece).flatten().try_for_each(|value| value.write(&mut bytes)).map(|()| bytes)
-    };
+pub fn write_rows<T: Number>(path: &Path, n: usize, rows: impl Iterator<Item = [T; 3]>) -> Result<(), OutputError> {
     write_atomically(path, |out| {
         write_header(out, T::KIND, &[n, 3])?;
-        in_pieces(pieces, bytes_of, |bytes| out.write_all(&bytes?))
+        for row in rows {
+            row.into_iter().try_for_each(|value| value.write(out))?;
+        }
+        Ok(())
     })
 }
 
@@ -350,17 +342,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("u.npy");
         let rows = [[1.0, -2.5, 3e-300], [f64::MAX, 0.0, -0.0]];
-        write_rows(&path, 2, &[0, 1], |at| std::iter::once(rows[at])).unwrap();
+        write_rows(&path, 2, rows.into_iter()).unwrap();
         assert_eq!(read_rows(&path, 2).unwrap(), rows.concat());
-        let many: Vec<[f64; 3]> = (0..1000).map(|row| [f64::from(row), 0.5, -f64::from(row)]).collect();
-        write_rows(&path, 1000, &many.chunks(7).collect::<Vec<_>>(), |piece| piece.iter().copied()).unwrap();
-        assert_eq!(read_rows(&path, 1000).unwrap(), many.concat());
-        write_rows(&path, 2, &[rows], |rows| rows.into_iter()).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().len() % 16, 0);
         assert!(read_rows(&path, 3).unwrap_err().to_string().contains("another model"));
-        write_rows(&path, 2, &[[[0.0; 3], [0.0, f64::NAN, 0.0]]], |rows| rows.into_iter()).unwrap();
+        write_rows(&path, 2, [[0.0; 3], [0.0, f64::NAN, 0.0]].into_iter()).unwrap();
         assert!(read_rows(&path, 2).unwrap_err().to_string().contains("row 1 has the value NaN"));
-        write_rows(&path, 1, &[[1_u32, 2, 3]], std::iter::once).unwrap();
+        write_rows(&path, 1, [[1_u32, 2, 3]].into_iter()).unwrap();
         assert!(read_rows(&path, 1).unwrap_err().to_string().contains("64-bit floats"));
         std::fs::write(&path, "x").unwrap();
         assert!(read_rows(&path, 1).unwrap_err().to_string().contains("not a NumPy array"));

@@ -15,9 +15,6 @@ use super::{fields, picture};
 use crate::call::Call;
 use crate::error::SolveError;
 
-/// Rows of an array that a thread makes at a time.
-const ROWS_OF_PIECE: usize = 1 << 13;
-
 /// `stem.extension`, or `stem-CASE.extension` where there are several cases.
 fn file_name(stem: &str, case: &LoadCase, extension: &str) -> String {
     if case.name.is_empty() { format!("{stem}.{extension}") } else { format!("{stem}-{}.{extension}", case.name) }
@@ -87,9 +84,8 @@ pub(super) fn write_case(
             summary.files.push("nodes.npy".into());
         }
         let name = file_name("displacement", case, "npy");
-        let (rows, _) = solution.displacement.as_chunks::<3>();
-        let pieces: Vec<&[[f64; 3]]> = rows.chunks(ROWS_OF_PIECE).collect();
-        npy::write_rows(&folder.join(&name), n, &pieces, |piece| piece.iter().copied())?;
+        let rows = solution.displacement.chunks_exact(3).map(|u| [u[0], u[1], u[2]]);
+        npy::write_rows(&folder.join(&name), n, rows)?;
         summary.files.push(name);
     }
     if call.settings.fields && !output.fields.is_empty() {
@@ -123,7 +119,6 @@ pub(super) fn write_case(
 
 /// `nodes.npy`: places of all nodes in the grid.
 fn write_positions(mesh: &VoxelMeshView<'_>, folder: &Path) -> Result<(), SolveError> {
-    let bricks: Vec<usize> = (0..mesh.bricks.n_bricks()).collect();
-    let positions = |brick| mesh.bricks.node_positions(brick);
-    Ok(npy::write_rows(&folder.join("nodes.npy"), mesh.bricks.n_nodes(), &bricks, positions)?)
+    let positions = (0..mesh.bricks.n_bricks()).flat_map(|brick| mesh.bricks.node_positions(brick));
+    Ok(npy::write_rows(&folder.join("nodes.npy"), mesh.bricks.n_nodes(), positions)?)
 }
