@@ -16,6 +16,7 @@ points lie in one grain (Stanke and Kino 1984, in the limit of weak scattering).
 Needs NumPy and SciPy, and pogo-block and pogo-solve on the PATH.
 """
 import argparse
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -154,6 +155,10 @@ def main():
     parser.add_argument("--c44", type=float, default=126.2e9, help="Pa")
     parser.add_argument("--folder", type=Path, default=Path("attenuation"))
     options = parser.parse_args()
+    if missing := [name for name in ("pogo-block", "pogo-solve") if shutil.which(name) is None]:
+        parser.error(f"{' and '.join(missing)} not found: put the folder of Pogo's commands on the PATH")
+    if min(options.width, options.length) < 4 * options.across or options.realizations < 1:
+        parser.error("the prism must be four grains wide and long, and filled once at least")
     options.folder.mkdir(parents=True, exist_ok=True)
     shape = np.array([options.length, options.width, options.width])
     n_grains = round(np.prod(shape) / options.across**3)
