@@ -1,19 +1,7 @@
 // After a step of one of several devices: sends what other devices read, and waits for what they send.
 
 #include "halo.cuh"
-
-__device__ __forceinline__ u32 acquire_from_devices(const u32 *at) {
-    u32 value;
-    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
-    return value;
-}
-
-__device__ __forceinline__ void release_to_devices(u32 *at, u32 value) {
-    asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
-}
-
-// A device waits for some ten seconds for another. Then that device is lost, and this one gives up too.
-constexpr u32 MOST_TRIES = 1 << 24;
+#include "../device/flags.cuh"
 
 // Sends the part of one array that `device` reads.
 template <typename T> __device__ __forceinline__ void send(const Halo<T> &h, const T *from, T *to, u32 device) {

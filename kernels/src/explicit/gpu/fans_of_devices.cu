@@ -4,6 +4,7 @@
 
 #include "fans.cuh"
 #include "peers.cuh"
+#include "../../device/flags.cuh"
 
 #ifdef POGO_F64
 typedef double Real;
@@ -12,20 +13,6 @@ typedef double Real;
 typedef float Real;
 #define PRECISION f32
 #endif
-
-// As `acquire` and `release`, between devices.
-__device__ __forceinline__ u32 acquire_from_devices(const u32 *at) {
-    u32 value;
-    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
-    return value;
-}
-
-__device__ __forceinline__ void release_to_devices(u32 *at, u32 value) {
-    asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
-}
-
-// A block waits for some ten seconds for another device. Then that device is lost, and this one gives up too.
-constexpr u32 MOST_TRIES = 1 << 24;
 
 // Copies u and Δu of the block's nodes that other devices read into their arrays, and tells those devices and this one
 // that `passes` passes of the block are complete.

@@ -1,0 +1,18 @@
+// Flags between devices, in the memory of one of them.
+
+#pragma once
+
+#include "types.cuh"
+
+__device__ __forceinline__ u32 acquire_from_devices(const u32 *at) {
+    u32 value;
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ void release_to_devices(u32 *at, u32 value) {
+    asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
+}
+
+// Who waits for another device does so for some ten seconds. Then that device is lost, and this one gives up too.
+constexpr u32 MOST_TRIES = 1 << 24;
