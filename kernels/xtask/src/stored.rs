@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use lzma_rust2::{XzOptions, XzReader, XzWriter};
+use lzma_rust2::{LzmaOptions, XzOptions, XzReader, XzWriter};
 use sha2::{Digest as _, Sha256};
 
 use crate::{TOOLKIT, ptxas};
@@ -199,13 +199,15 @@ impl Store {
 
     /// Stores the text of a module.
     pub fn write(&self, name: &str, text: &str) -> Result<(), String> {
-        pack(&self.path(name), text.as_bytes())
+        pack(&self.path(name), text.as_bytes(), LzmaOptions::with_preset(9))
     }
 
     /// Stores the machine code of a module, by architecture.
     pub fn write_code(&self, name: &str, code: &[Vec<u8>]) -> Result<(), String> {
-        let pairs = ptxas::ARCHITECTURES.iter().zip(code);
-        pairs.into_iter().try_for_each(|(&architecture, code)| pack(&self.code_path(name, architecture), code))
+        // An instruction has 16 bytes: the place of a byte within it tells more of its value than the byte before does.
+        let options = LzmaOptions { lc: 0, pb: 4, nice_len: LzmaOptions::NICE_LEN_MAX, ..LzmaOptions::with_preset(9) };
+        let mut pairs = ptxas::ARCHITECTURES.iter().zip(code);
+        pairs.try_for_each(|(&architecture, code)| pack(&self.code_path(name, architecture), code, options.clone()))
     }
 
     /// Writes the hashes, and removes stored modules that are not listed.
@@ -232,9 +234,10 @@ fn unpack(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn pack(path: &Path, bytes: &[u8]) -> Result<(), String> {
+fn pack(path: &Path, bytes: &[u8], lzma_options: LzmaOptions) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-    let mut packer = XzWriter::new(Vec::new(), XzOptions::with_preset(9)).map_err(failed)?;
+    let options = XzOptions { lzma_options, ..XzOptions::with_preset(9) };
+    let mut packer = XzWriter::new(Vec::new(), options).map_err(failed)?;
     packer.write_all(bytes).map_err(failed)?;
     std::fs::write(path, packer.finish().map_err(failed)?).map_err(failed)
 }
