@@ -116,11 +116,11 @@ pub(super) unsafe fn at<T: Real>(
     unsafe { *arrays.memory.add(mechanism * n_of_mechanism + first + dof.local * tables.dimension + dof.component) }
 }
 
-/// The rows of all blocks, (n_mechanisms, n_rows, dimension), from z_l of nodes, (n_mechanisms, n_nodes, dimension). A whole model
-/// has no halo of its own, so that all nodes of blocks are nodes.
+/// The rows of all blocks, (n_mechanisms, n_rows, dimension), from z_l of own nodes and of the part's halo,
+/// (n_mechanisms, n_local, dimension).
 pub(super) fn rows<T: Real>(tables: &Tables<T>, memory: &[f64]) -> Vec<T> {
     let d = tables.dimension;
-    let (n_rows, n_nodes) = (tables.n_rows * d, tables.n_nodes * d);
+    let (n_rows, n_nodes) = (tables.n_rows * d, (tables.n_nodes + tables.n_halo) * d);
     let mut out = vec![T::default(); tables.mechanisms.len() * n_rows];
     if out.is_empty() {
         return out;
@@ -142,7 +142,7 @@ pub(super) fn rows<T: Real>(tables: &Tables<T>, memory: &[f64]) -> Vec<T> {
     out
 }
 
-/// z_l of all nodes at step n, (n_mechanisms × n_nodes × dimension,). `rows` have them; or those of step n − 1, which u and Δu
+/// z_l of own nodes at step n, (n_mechanisms × n_nodes × dimension,). `rows` have them; or those of step n − 1, which u and Δu
 /// (n_nodes, dimension) bring to step n.
 pub(super) fn of_nodes<T: Real>(tables: &Tables<T>, rows: &[T], motion: Option<(&[f64], &[T])>) -> Vec<f64> {
     let d = tables.dimension;

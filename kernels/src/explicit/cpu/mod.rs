@@ -49,7 +49,7 @@ use super::ElementStepper;
 use super::problem::{Problem, StepperError};
 use super::team::ElementPart;
 use crate::device::DeviceError;
-use crate::dynamics::{Barrier, ModelError, Part, PartStepper, State, Stepper, Steps, recorded_in};
+use crate::dynamics::{Barrier, ModelError, Part, PartStepper, State, Stepper, Steps, check_length, recorded_in};
 use crate::simd::{Level, Real};
 use advance::{Advance, Shared};
 use block::Run;
@@ -106,6 +106,7 @@ pub struct CpuStepper<T> {
     schedule: Schedule,
     scratch: Vec<Mutex<Scratch<T>>>,
     copies: Copies,
+    /// By numbers in the part.
     copied: CopiedDisplacements,
     held: Option<Held>,
     /// What linear constraints have added to the external work and to the damped energy in the last step, J.
@@ -124,7 +125,7 @@ impl<T: Real> CpuStepper<T> {
     }
 
     /// A stepper of a part of the problem, which has whole cells (see [`Problem::cells`]), from the state of its
-    /// own nodes. The halo is to be set before the first step; see [`PartStepper`]. With linear constraints it needs the
+    /// own nodes, with the memory variables of its halo behind theirs. The rest of the halo is to be set before the first step; see [`PartStepper`]. With linear constraints it needs the
     /// team that has the other parts, and each step is collective.
     ///
     /// # Errors
@@ -137,12 +138,8 @@ impl<T: Real> CpuStepper<T> {
     ) -> Result<Self, StepperError> {
         let CpuOptions { threads, level, cache } = options;
         problem.check(state, part.n_own())?;
-        if !problem.copied.is_empty() && part.n_own() < problem.mesh.n_nodes() {
-            return Err(StepperError::Copied);
-        }
-        if !problem.relaxation.is_empty() && part.n_own() < problem.mesh.n_nodes() {
-            return Err(StepperError::Relaxation);
-        }
+        let n_memories = problem.relaxation.rates.len() * part.n_local() * problem.mesh.dimension;
+        check_length("memory variables", n_memories, state.memory.len())?;
         let mut tables = Tables::<T>::new(problem, &part, level.narrow_lanes::<T>())?;
         let mut displacement = empty_rows(&tables);
         set_rows(&tables, &mut displacement, &state.displacement);
@@ -155,6 +152,7 @@ impl<T: Real> CpuStepper<T> {
         let boundary_increment = lag::boundary_increments(&tables, &increment);
         let schedule = Schedule::new(&tables, &part, problem.mesh.coordinates, threads.max(1), cache);
         let threads = schedule.turns.len();
+        let copied = copies::of_part(&problem.copied, &part)?;
         let energies = vec![0.0; 2 * tables.n_energy_rows * (schedule.window / tables.phases_per_step())];
         Ok(Self {
             increment,
@@ -168,8 +166,8 @@ impl<T: Real> CpuStepper<T> {
             external_work: state.external_work,
             damped_energy: state.damped_energy,
             scratch: (0..threads).map(|_| Mutex::new(Scratch::new(&tables))).collect(),
-            copies: Copies::new(&tables, &problem.copied),
-            copied: problem.copied.clone(),
+            copies: Copies::new(&tables, &copied),
+            copied,
             held: Held::new(&tables, problem, &part, team)?,
             held_work: [0.0; 2],
             pool: pogo_formats::system::threads::pool(threads).map_err(ModelError::from)?,
@@ -179,6 +177,14 @@ impl<T: Real> CpuStepper<T> {
             level,
             schedule,
         })
+    }
+
+    /// Copies the displacements of this step that are copied from node to node.
+    fn copy(&mut self) {
+        let parity = (self.step % 2) as usize;
+        let u = [&mut self.displacement[..], &mut self.boundary[parity]];
+        let du = [&mut self.increment[..], &mut self.boundary_increment[parity]];
+        self.copies.make(self.tables.dimension, u, du);
     }
 
     /// Whether blocks go through several steps before others begin.
@@ -278,8 +284,13 @@ impl<T: Real> Stepper for CpuStepper<T> {
                 self.advance(1, &signals.of_step(k), recorded_in(record, &step), recording)
             });
         }
+        // Nodes of the halo have the motion of this step by now.
+        let reads_others = !self.part.halo().is_empty();
+        if reads_others && self.step > self.begun {
+            self.copy();
+        }
         let tables = &self.tables;
-        assert!(n_steps <= 1 || self.part.halo().is_empty(), "the halo is that of one step");
+        assert!(n_steps <= 1 || !reads_others, "the halo is that of one step");
         let columns = tables.forces.iter().map(|f| f.signal).chain(tables.constraints.iter().map(|c| c.signal));
         let has_columns = columns.max().is_none_or(|column| column < signals.n_signals);
         assert!(has_columns, "the signal table has too few columns");
@@ -334,8 +345,9 @@ impl<T: Real> Stepper for CpuStepper<T> {
             self.external_work += self.held_work[0];
             self.damped_energy += self.held_work[1];
         }
-        let boundary = [&mut self.boundary[parity][..], &mut self.boundary_increment[parity][..]];
-        self.copies.make(self.tables.dimension, &mut self.displacement, &mut self.increment, boundary);
+        if !reads_others {
+            self.copy();
+        }
         Ok(())
     }
 
@@ -394,8 +406,8 @@ impl<T: Real> ElementPart for CpuStepper<T> {
         self.held_work
     }
 
-    fn part_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
-        Ok(self.force(displacement, increment))
+    fn part_force(&mut self, [displacement, increment, memory]: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
+        Ok(self.force_with_memory(displacement, increment, memory))
     }
 }
 
