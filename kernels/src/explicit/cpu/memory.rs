@@ -125,12 +125,9 @@ pub(super) fn rows<T: Real>(tables: &Tables<T>, memory: &[f64]) -> Vec<T> {
     if out.is_empty() {
         return out;
     }
-    let node_of_row = tables.nodes_of_boundary();
+    let halo_nodes = tables.halo_nodes();
     for block in &tables.blocks {
-        let halo = tables.halo[block.halo.clone()].iter().map(|&row| match tables.computes_once() {
-            true => row as usize,
-            false => node_of_row[row as usize],
-        });
+        let halo = halo_nodes[block.halo.clone()].iter().copied();
         for (row, node) in (block.first_row..).zip(block.nodes().chain(halo)) {
             for (rows, nodes) in out.chunks_exact_mut(n_rows).zip(memory.chunks_exact(n_nodes)) {
                 for c in 0..d {

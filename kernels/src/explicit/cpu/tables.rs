@@ -344,6 +344,13 @@ impl<T: Real> Tables<T> {
         self.blocks.iter().flat_map(of_block).chain(self.n_nodes..self.n_nodes + self.n_halo).collect()
     }
 
+    /// The node of each entry of `halo`, by its number in the part.
+    pub fn halo_nodes(&self) -> Vec<usize> {
+        let of_row = self.nodes_of_boundary();
+        let node = |&entry: &u32| if self.computes_once() { entry as usize } else { of_row[entry as usize] };
+        self.halo.iter().map(node).collect()
+    }
+
     /// The block that owns a halo entry; none where another part does.
     pub fn owner(&self) -> impl Fn(u32) -> Option<usize> + '_ {
         let with_nodes: Vec<usize> = (0..self.blocks.len()).filter(|&b| self.blocks[b].n_own > 0).collect();
