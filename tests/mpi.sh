@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Solves models by several processes and compares every result with that of one process, byte by byte.
 #
-#   tests/mpi.sh [MPIRUN OPTIONS...]     needs Open MPI and libclang (Debian: libopenmpi-dev, libclang-dev)
+#   tests/mpi.sh [MPIRUN OPTIONS...]     needs Open MPI and libclang (Debian: libopenmpi-dev, libclang-dev), and NumPy
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
@@ -41,6 +41,11 @@ compare() { # BLOCK FILE, NAME, OPTIONS...
     same "$name in 3 parts of a process" "$work/$name.1" "$work/$name.parts"
 }
 
+# Half of a run, s.
+stop() { # NAME
+    awk -F, '!/^#/ { last = $1 } END { print last / 2 }' "$work/$1.1/traces.csv"
+}
+
 for model in weld gear geophysics; do
     size=0.4e-3
     [ $model = geophysics ] && size=50
@@ -65,6 +70,18 @@ awk '/^\*Step/ { for (k = 40; k < 400; k += 9) print "*Equation\n3\n" k ", 1, 1.
     "$work/c3d8r.inp" > "$work/held.inp"
 "$bin/pogo-block" "$work/held.inp" --block-nodes 128 -o "$work/held.blk" --quiet
 compare "$work/held.blk" held
+
+# Relaxation mechanisms, and periodic sides whose nodes and copies belong to different processes.
+for kind in cpe4r c3d8r; do
+    sed '/^\*Solid Section/,+1d; /^\*Material/,+4d' "$work/$kind.inp" > "$work/relaxed.inp"
+    printf '[relaxation]\nband = [1e5, 1e6]\n[[material]]\nname = "M"\ndensity = 7850\nyoung = 2.1e11\npoisson = 0.3\n%s\n' \
+        'quality_factor = 20' > "$work/relaxed.toml"
+    "$bin/pogo-block" "$work/relaxed.inp" --job "$work/relaxed.toml" --block-nodes 128 -o "$work/relaxed.$kind.blk" --quiet
+    compare "$work/relaxed.$kind.blk" relaxed.$kind
+done
+${POGO_PYTHON:-python3} tests/python/large_pogo_inp.py 80 40 "$work/periodic.pogo-inp" --periodic
+"$bin/pogo-block" "$work/periodic.pogo-inp" --block-nodes 128 -o "$work/periodic.blk" --quiet
+compare "$work/periodic.blk" periodic
 
 # Arrival times: one set of starts on parts of the mesh, and a table of which each process solves a share.
 "$bin/pogo-gen" ventricle --rings 12 -o "$work/heart.vtu" --quiet
@@ -95,6 +112,13 @@ kill -KILL "$owner"
 wait $pid 2>/dev/null || true
 processes 2 "$work/weld.blk" -o "$work/stopped" --restart
 same "a run that goes on by another number of processes" "$work/whole/traces.csv" "$work/stopped/traces.csv"
+
+# So does one with memory variables or copies, which stops at a time.
+for model in relaxed.cpe4r relaxed.c3d8r periodic; do
+    processes 3 "$work/$model.blk" -o "$work/$model.stopped" --time "$(stop $model)" --keep-checkpoint
+    processes 2 "$work/$model.blk" -o "$work/$model.stopped" --restart
+    same "$model goes on by another number of processes" "$work/$model.1/traces.csv" "$work/$model.stopped/traces.csv"
+done
 
 # An error comes once, and names the rank where it is not rank 0.
 refused() { # WHAT, EXPECTED WORDS, COMMAND...

@@ -201,6 +201,39 @@ fn a_plane_wave_that_leaves_on_one_side_enters_on_the_other() {
 }
 
 #[test]
+fn periodic_models_have_the_same_bits_in_parts_and_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (nx, ny) = (40, 15);
+    let mut model = PogoModel::plate(nx, ny);
+    model.exchange = vec![periodic(nx, ny)];
+    model.n_increments = 300;
+    model.materials[0] = (0, 0, vec![100e9, 0.3, 8000.0, 5e5]);
+    model.shots[0].1[0].dofs = vec![dof(ny / 2 * (nx + 1) + 2, 1)];
+    // A copy is recorded as what it is copied from.
+    model.sets[0].2 = vec![dof(ny * (nx + 1), 0), dof(nx / 2, 1)];
+    std::fs::write(folder.path().join("m.pogo-inp"), model.bytes(15, 8)).unwrap();
+    let run = |name: &str, arguments: &[&str]| {
+        succeed(command(name).current_dir(folder.path()).args(arguments).arg("--quiet"));
+    };
+    run("pogo-block", &["m.pogo-inp", "--block-nodes", "40"]);
+    for precision in ["f32", "f64"] {
+        let solve = |out: &str, arguments: &[&str]| {
+            run("pogo-solve", &[&["m.blk", "-o", out, "--precision", precision], arguments].concat());
+            ["traces.csv", "energy.csv"].map(|name| Traces::read(&folder.path().join(out).join(name)).columns)
+        };
+        let one = solve("one", &["--device", "cpu", "--threads", "1"]);
+        assert!(one[0].iter().skip(1).all(|values| values.iter().any(|&u| u != 0.0)));
+        for parts in ["cpu,cpu", "cpu,cpu,cpu", "cpu,cpu,cpu,cpu,cpu"] {
+            assert!(solve("parts", &["--device", parts]) == one, "{precision}: {parts} differ");
+        }
+        solve("stopped", &["--device", "cpu,cpu,cpu", "--time", "1.13e-5", "--keep-checkpoint"]);
+        let [traces, energies] = solve("stopped", &["--device", "cpu,cpu", "--restart"]);
+        let last = |columns: &[Vec<f64>]| columns.iter().map(|values| values[values.len() - 1]).collect::<Vec<_>>();
+        assert!(traces == one[0] && last(&energies) == last(&one[1]), "{precision}: the restart differs");
+    }
+}
+
+#[test]
 fn what_cannot_have_periodic_sides_refuses_them() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.pogo-inp");
@@ -212,8 +245,6 @@ fn what_cannot_have_periodic_sides_refuses_them() {
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     assert!(run("pogo-block", &["m.pogo-inp"]).0);
-    let (ends_well, said) = run("pogo-solve", &["m.blk", "--device", "cpu,cpu"]);
-    assert!(!ends_well && said.contains("a model with periodic sides is not cut into parts"), "{said}");
     let (ends_well, said) = run("pogo-solve", &["m.blk", "--device", "cuda"]);
     assert!(!ends_well && said.contains("periodic sides are computed on the CPU only"), "{said}");
     let (ends_well, said) = run("pogo-solve", &["m.blk", "--device", "auto"]);

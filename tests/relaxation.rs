@@ -184,7 +184,7 @@ fn a_bar_of_two_materials_agrees_with_an_independent_code() {
 }
 
 #[test]
-fn bits_are_those_of_one_thread_and_of_a_run_in_one_go() {
+fn bits_are_those_of_one_thread_in_parts_and_of_a_run_in_one_go() {
     for element in ["CPE4", "CPE3", "C3D8R"] {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
@@ -202,16 +202,24 @@ fn bits_are_those_of_one_thread_and_of_a_run_in_one_go() {
             let whole = solve(folder, "whole", &[&words[..], &["--threads", "1"]].concat());
             let threads = solve(folder, "threads", &[&words[..], &["--threads", "3", "--device", "auto"]].concat());
             assert!(threads.columns == whole.columns, "{element} {precision}: threads");
-            let first = ["--threads", "2", "--time", "7.3e-6", "--keep-checkpoint"];
-            solve(folder, "parts", &[&words[..], &first].concat());
-            let parts = solve(folder, "parts", &[&words[..], &["--threads", "1", "--restart"]].concat());
-            assert!(parts.columns == whole.columns, "{element} {precision}: restart");
             let energies = |out: &str| std::fs::read(folder.join(out).join("energy.csv")).unwrap();
             let rows = |out: &str| {
                 let text = String::from_utf8(energies(out)).unwrap();
                 text.lines().last().unwrap().to_owned()
             };
-            assert_eq!(rows("parts"), rows("whole"), "{element} {precision}");
+            for devices in ["cpu,cpu", "cpu,cpu,cpu"] {
+                let cut = solve(folder, "cut", &[&words[..], &["--device", devices]].concat());
+                assert!(cut.columns == whole.columns, "{element} {precision}: {devices}");
+                assert!(energies("cut") == energies("whole"), "{element} {precision}: energies of {devices}");
+            }
+            // From so many parts to so many.
+            for [first, second] in [["cpu", "cpu"], ["cpu,cpu,cpu", "cpu,cpu"], ["cpu,cpu", "cpu"]] {
+                let first = ["--device", first, "--time", "7.3e-6", "--keep-checkpoint"];
+                solve(folder, "halves", &[&words[..], &first].concat());
+                let halves = solve(folder, "halves", &[&words[..], &["--device", second, "--restart"]].concat());
+                assert!(halves.columns == whole.columns, "{element} {precision}: restart");
+                assert_eq!(rows("halves"), rows("whole"), "{element} {precision}");
+            }
         }
     }
 }
@@ -265,7 +273,6 @@ fn what_is_not_computed_is_refused() {
     };
     for (words, expected) in [
         (&["--device", "cuda:0"][..], "damping by relaxation mechanisms ([relaxation]) is computed on the CPU only"),
-        (&["--device", "cpu,cpu"], "is not cut into parts: run one process on one device"),
         (&["--set", "material.A.quality_factor=0.2"], "leaves no stiffness at low frequencies"),
         (&["--set", "material.A.quality_factor=-1"], "must be above 0"),
     ] {

@@ -1,7 +1,7 @@
 """Writes a .pogo-inp file of a plate of CPE4R, 44 bytes an element, to measure how fast such files are read.
 
     pip install numpy
-    python large_pogo_inp.py 4800 4740 plate.pogo-inp     # 1.0 GB
+    python large_pogo_inp.py 4800 4740 plate.pogo-inp     # 1.0 GB; --periodic: each row of nodes goes on at its other end
     pogo-block --check plate.pogo-inp --timings
 """
 
@@ -56,7 +56,10 @@ def main():
         section(file, "measurements", integers(1, 1, 0), text("middle", 20), integers(1), b"\0",
                 struct.pack("<Q", 4 * (n // 2)))
         section(file, "fieldStores", integers(0), struct.pack("<I", 0xFFFFFFFF))
-        section(file, "mpi", integers(0, 0))
+        first = (np.arange(ny + 1)[:, None] * (nx + 1)).astype("<u4")
+        sent, received = first + np.uint32([1, nx - 1]), first + np.uint32([nx, 0])
+        lists = [part for nodes in (sent, received) for part in (integers(nodes.size), nodes)]
+        section(file, "mpi", *([integers(1, 0), *lists] if "--periodic" in sys.argv else [integers(0, 0)]))
 
 
 if __name__ == "__main__":

@@ -110,6 +110,17 @@ impl Part {
         let of_range = |range: &Range<usize>| &values[n_components * range.start..n_components * range.end];
         self.own.iter().flat_map(of_range).copied().collect()
     }
+
+    /// The values of own nodes and halo, (n_tables × n_local × `n_components`,), out of tables of those of all nodes, each of
+    /// `n_numbers` numbers.
+    pub fn select_local(&self, tables: &[f64], n_numbers: usize, n_components: usize) -> Vec<f64> {
+        let of_table = |values: &[f64]| {
+            let mut local = self.select(values, n_components);
+            local.extend(self.halo.iter().flat_map(|&node| &values[node as usize * n_components..][..n_components]));
+            local
+        };
+        tables.chunks_exact(n_numbers.max(1)).flat_map(of_table).collect()
+    }
 }
 
 /// A stepper that has a [`Part`] of a model.

@@ -130,6 +130,16 @@ impl Parts {
         all
     }
 
+    /// Each of `n_tables` tables of all nodes, (n_nodes × `n_components`,), from those of the own nodes of each rank.
+    pub fn join_tables(&self, of_ranks: &[Vec<f64>], n_tables: usize, n_components: usize) -> Vec<Vec<f64>> {
+        let table = |of_rank: &Vec<f64>, table: usize| {
+            let n_numbers = of_rank.len() / n_tables;
+            of_rank[table * n_numbers..(table + 1) * n_numbers].to_vec()
+        };
+        let join = |at| self.join(of_ranks.iter().map(|of_rank| table(of_rank, at)).collect(), n_components);
+        (0..n_tables).map(join).collect()
+    }
+
     /// u and Δu of all nodes, if each rank has answered with those of its own.
     pub fn join_motion(&self, answers: &mut [Reader<'_>], n_components: usize) -> [Vec<f64>; 2] {
         [(); 2].map(|()| self.join(answers.iter_mut().map(|answer| answer.take()).collect(), n_components))

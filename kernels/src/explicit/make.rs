@@ -75,8 +75,9 @@ impl PartMember {
         options: CpuOptions,
     ) -> Result<(Self, f64), StepperError> {
         let (part, d) = (Part::of(domains, ranks.rank()), problem.mesh.dimension);
-        let displacement = part.select(&state.displacement, d);
-        let own = State { displacement, increment: part.select(&state.increment, d), memory: Vec::new(), ..*state };
+        let [displacement, increment] = [&state.displacement, &state.increment].map(|values| part.select(values, d));
+        let memory = part.select_local(&state.memory, state.displacement.len(), d);
+        let own = State { displacement, increment, memory, ..*state };
         fn of<T: Real + 'static>(
             (problem, domains, ranks): (&Problem, &SubDomainsView, &Arc<dyn Ranks>),
             stepper: CpuStepper<T>,

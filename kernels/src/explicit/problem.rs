@@ -31,7 +31,7 @@ pub struct Problem<'a> {
     pub damping_rate: Vec<f64>,
     /// β in C = βK, s, (n_sections,), or empty without stiffness-proportional damping.
     pub damping_beta: Vec<f64>,
-    /// Relaxation mechanisms. None in a part of a model, on devices and in a model with fluids.
+    /// Relaxation mechanisms. None on devices and in a model with fluids.
     pub relaxation: Relaxation,
     /// Dashpots between nodes with mass and the ground, at most one a node.
     pub dashpots: Vec<Dashpot>,
@@ -89,8 +89,8 @@ pub enum StepperError {
     /// 16-bit local offsets do not reach. `nodes` counts own and halo nodes.
     #[error("block {block} has {nodes} nodes with its halo, more than 16,379 in 2D or 8,183 in 3D: use smaller blocks")]
     BlockTooLarge { block: usize, nodes: usize },
-    /// Displacements are copied, in a part of a model or on a device.
-    #[error("displacements that are copied from node to node need a stepper of the whole model on the CPU")]
+    /// Displacements are copied on a device, or from nodes that a part of a model does not read.
+    #[error("displacements that are copied from node to node need a stepper on the CPU, which reads both nodes")]
     Copied,
     /// Linear constraints on a device, or in a part of a model that no ranks complete.
     #[error("linear constraints need steppers of all parts of the model on the CPU")]
@@ -103,9 +103,6 @@ pub enum StepperError {
     /// β is negative or no number.
     #[error("section {section} has the damping β = {beta} s")]
     Beta { section: usize, beta: f64 },
-    /// Relaxation in a part of a model.
-    #[error("relaxation mechanisms need a stepper of the whole model on the CPU")]
-    Relaxation,
     #[error("relaxation rates must be positive, and at most three")]
     RelaxationRates,
     /// Y_l of a section is negative, or the sum is 1 or more.
@@ -173,13 +170,18 @@ impl Problem<'_> {
     }
 
     /// The parts of a model that is cut into `n_domains` sub-domains, given that of each block, (n_blocks,), and what they
-    /// send each other.
+    /// send each other. A part that reads a copied node also reads the node that it is copied from.
     pub fn domains(&self, domain: &[u32], n_domains: usize, method: &str) -> SubDomains {
         let own = ranges_of(self.blocks.node_first, domain, n_domains);
         let mut needed = vec![Vec::new(); n_domains];
+        let origins = self.copied.origins(if self.copied.is_empty() { 0 } else { self.mesh.n_nodes() });
+        let origin = |node: u32| origins.get(node as usize).copied().filter(|&from| from != node);
         for (b, &reader) in domain.iter().enumerate() {
             let is_foreign = |&node: &u32| domain[self.blocks.block_of(node)] != reader;
-            needed[reader as usize].extend(self.blocks.halo(b).iter().copied().filter(is_foreign));
+            let halo = self.blocks.halo(b).iter().copied();
+            let own = self.blocks.own_nodes(b).map(|node| node as u32);
+            let origins = own.chain(halo.clone()).filter_map(origin);
+            needed[reader as usize].extend(halo.chain(origins).filter(is_foreign));
         }
         SubDomains::new(method, &own, needed)
     }
@@ -223,8 +225,6 @@ impl Problem<'_> {
         check_length("coordinates", mesh.n_nodes() * mesh.dimension, mesh.coordinates.len())?;
         check_length("displacement", n_nodes * mesh.dimension, state.displacement.len())?;
         check_length("increment", n_nodes * mesh.dimension, state.increment.len())?;
-        let n_memories = self.relaxation.rates.len() * n_nodes * mesh.dimension;
-        check_length("memory variables", n_memories, state.memory.len())?;
         check_length("lumped mass", mesh.n_nodes(), self.lumped_mass.len())?;
         let block_nodes = blocks.node_first.last().map_or(0, |&n| n as usize);
         check_length("nodes of the blocks", mesh.n_nodes(), block_nodes)?;

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use pogo_formats::domains::SubDomainsView;
+use pogo_formats::dynamics::CopiedDisplacements;
 
 use super::{ElementStepper, EnergySums, Problem};
 use crate::device::DeviceError;
@@ -26,11 +27,11 @@ pub trait ElementPart: PartStepper + Stepper<State = State> {
     fn work_of_rows(&self) -> [f64; 2];
 
     /// f_int on own nodes, N, (n_own × dimension,), for displacements of own nodes and halo, (n_local × dimension,), and
-    /// their increments, or none for [`ElementStepper::internal_force`].
+    /// their increments and memory variables, or none: see [`ElementStepper::relaxed_force`].
     ///
     /// # Errors
     /// The device is lost.
-    fn part_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError>;
+    fn part_force(&mut self, motion: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError>;
 }
 
 /// What the leader orders.
@@ -38,9 +39,9 @@ pub trait ElementPart: PartStepper + Stepper<State = State> {
 enum Order {
     /// Make steps; an [`Advance`] follows.
     Advance = 0,
-    /// Send u and Δu of own nodes.
+    /// Send u, Δu and z_l of own nodes.
     State = 1,
-    /// Send f_int of own nodes; displacement and increment of all nodes follow, or no increment.
+    /// Send f_int of own nodes; displacement, increment and memory of all nodes follow, or none of the last two.
     Force = 2,
     /// Send Σ m Δu² and Σ (u − Δu) f_int of own nodes.
     Sums = 3,
@@ -61,10 +62,10 @@ pub(super) trait ElementMember: Send {
     /// Columns of own monitors; see [`ElementPart::energy_nodes`].
     fn about(&self) -> (Vec<u32>, Vec<u32>);
     fn advance(&mut self, order: &Advance) -> Result<Answer, DeviceError>;
-    /// u and Δu of own nodes, and the energies of all steps where they are kept, (n_energy_rows, 2).
+    /// u, Δu and z_l of own nodes, and the energies of all steps where they are kept, (n_energy_rows, 2).
     fn own_state(&mut self) -> Result<Writer, DeviceError>;
-    /// f_int of own nodes, given displacement and increment of all; see [`ElementPart::part_force`].
-    fn own_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError>;
+    /// f_int of own nodes, given displacement, increment and memory of all; see [`ElementPart::part_force`].
+    fn own_force(&mut self, motion: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError>;
     /// Σ m Δu² and Σ (u − Δu) f_int of own nodes, and the energies that are kept; none where the state is to be sent instead.
     fn own_sums(&mut self) -> Result<Option<Writer>, DeviceError>;
 }
@@ -106,8 +107,8 @@ impl Member for PartMember {
         } else if kind == Order::State as u8 {
             answer = self.0.own_state()?;
         } else if kind == Order::Force as u8 {
-            let [displacement, increment]: [Vec<f64>; 2] = [order.take(), order.take()];
-            answer.put(&self.0.own_force(&displacement, &increment)?);
+            let motion: [Vec<f64>; 3] = [order.take(), order.take(), order.take()];
+            answer.put(&self.0.own_force(motion.each_ref().map(Vec::as_slice))?);
         } else {
             answer = self.0.own_sums()?.unwrap_or_default();
         }
@@ -154,21 +155,15 @@ impl<S: ElementPart> ElementMember for HaloMember<S> {
         let mut answer = Writer::default();
         answer.put(&state.displacement);
         answer.put(&state.increment);
+        answer.put(&state.memory);
         answer.put::<f64>(&[]);
         Ok(answer)
     }
 
-    fn own_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
-        let (part, d) = (self.part.stepper.part(), self.dimension);
-        let local = |values: &[f64]| -> Vec<f64> {
-            if values.is_empty() {
-                return Vec::new();
-            }
-            let halo = part.halo().iter().flat_map(|&node| &values[node as usize * d..][..d]).copied();
-            part.select(values, d).into_iter().chain(halo).collect()
-        };
-        let (displacement, increment) = (local(displacement), local(increment));
-        self.part.stepper.part_force(&displacement, &increment)
+    fn own_force(&mut self, motion: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
+        let n_numbers = motion[0].len();
+        let local = motion.map(|values| self.part.stepper.part().select_local(values, n_numbers, self.dimension));
+        self.part.stepper.part_force(local.each_ref().map(Vec::as_slice))
     }
 
     fn own_sums(&mut self) -> Result<Option<Writer>, DeviceError> {
@@ -184,6 +179,8 @@ pub struct TeamStepper {
     n_energies: Vec<usize>,
     energies: Vec<(usize, usize)>,
     reads_table: bool,
+    n_mechanisms: usize,
+    copied: CopiedDisplacements,
     dimension: usize,
     step: u64,
     external_work: f64,
@@ -216,6 +213,8 @@ impl TeamStepper {
             n_energies: nodes.iter().map(Vec::len).collect(),
             energies: order_of_sum(nodes.iter()),
             reads_table,
+            n_mechanisms: problem.relaxation.rates.len(),
+            copied: problem.copied.clone(),
             dimension: problem.mesh.dimension,
             step: state.step,
             external_work: state.external_work,
@@ -223,11 +222,9 @@ impl TeamStepper {
         }
     }
 
-    fn force(&self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
-        let answers = self.team.order_of_kind(Order::Force as u8, |order| {
-            order.put(displacement);
-            order.put(increment);
-        })?;
+    fn force(&self, motion: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
+        let answers =
+            self.team.order_of_kind(Order::Force as u8, |order| motion.iter().for_each(|values| order.put(values)))?;
         let of_ranks = answers.iter().map(|answer| Reader::new(answer).take()).collect();
         Ok(self.parts.join(of_ranks, self.dimension))
     }
@@ -282,21 +279,36 @@ impl Stepper for TeamStepper {
     fn state(&self) -> Result<State, DeviceError> {
         let answers = self.team.order_of_kind(Order::State as u8, |_| ())?;
         let mut answers: Vec<Reader> = answers.iter().map(|answer| Reader::new(answer)).collect();
-        let [displacement, increment] = self.parts.join_motion(&mut answers, self.dimension);
+        let [mut displacement, mut increment] = self.parts.join_motion(&mut answers, self.dimension);
+        let of_ranks: Vec<Vec<f64>> = answers.iter_mut().map(|answer| answer.take()).collect();
+        let mut memory = self.parts.join_tables(&of_ranks, self.n_mechanisms, self.dimension);
+        // A rank may not have what its nodes are copied from until it makes the next step.
+        for values in [&mut displacement, &mut increment].into_iter().chain(&mut memory) {
+            self.copied.copy(values, self.dimension);
+        }
+        let memory = memory.concat();
         let kept: Vec<Vec<f64>> = answers.iter_mut().map(|answer| answer.take()).collect();
         let [external_work, damped_energy] = self.work(&kept);
-        let memory = Vec::new();
         Ok(State { step: self.step, displacement, increment, external_work, damped_energy, memory })
     }
 }
 
 impl ElementStepper for TeamStepper {
     fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError> {
-        self.force(displacement, &[])
+        self.force([displacement, &[], &[]])
     }
 
     fn lagged_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
-        self.force(displacement, increment)
+        self.force([displacement, increment, &[]])
+    }
+
+    fn relaxed_force(
+        &mut self,
+        displacement: &[f64],
+        increment: &[f64],
+        memory: &[f64],
+    ) -> Result<Vec<f64>, DeviceError> {
+        self.force([displacement, increment, memory])
     }
 
     fn energy_sums(&mut self) -> Result<Option<EnergySums>, DeviceError> {

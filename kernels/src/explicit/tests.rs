@@ -465,8 +465,8 @@ fn faults_in_the_problem_are_errors() {
     );
 }
 
-/// Steps a problem whole and by ranks that have sub-domains of its cells, with loads, damping and monitors.
-fn by_ranks<T: Real>(kind: ElementKind, case: &Case, n_ranks: usize, cut: impl Fn(usize, usize) -> u32) {
+/// A problem with loads, damping and monitors.
+fn loaded(case: &Case) -> Problem<'_> {
     let mut problem = case.problem();
     let (n_nodes, d) = (case.mesh.n_nodes(), case.mesh.dimension as usize);
     problem.damping_rate = (0..n_nodes).map(|i| if i % 5 == 0 { 1e-2 / problem.time_increment } else { 0.0 }).collect();
@@ -481,12 +481,32 @@ fn by_ranks<T: Real>(kind: ElementKind, case: &Case, n_ranks: usize, cut: impl F
         let increment = problem.time_increment;
         problem.dashpots = ground::dashpots(&problem.lumped_mass, increment, d, (n_nodes - 1) as u32);
     }
-    let start = State { displacement: case.noise(1e-7), increment: case.noise(1e-9), ..State::default() };
+    problem
+}
+
+/// A state of noise, with that of each memory variable.
+fn noise_of(case: &Case, problem: &Problem) -> State {
+    let memory = (1..=problem.relaxation.rates.len()).flat_map(|l| case.noise(2e-8 * l as f64)).collect();
+    State { displacement: case.noise(1e-7), increment: case.noise(1e-9), memory, ..State::default() }
+}
+
+/// Steps a problem whole and by ranks that have sub-domains of its cells.
+fn by_ranks<T: Real>(
+    kind: ElementKind,
+    (problem, start): (&Problem, &State),
+    n_ranks: usize,
+    cut: impl Fn(usize, usize) -> u32,
+) {
+    let d = problem.mesh.dimension;
     let steps = 31;
     let table = signals(steps, |t| (0.3 * t).sin());
-    let mut whole = CpuStepper::<T>::new(&problem, &start, CpuOptions::new(2)).unwrap();
+    let mut whole = CpuStepper::<T>::new(problem, start, CpuOptions::new(2)).unwrap();
     let forces = whole.internal_force(&start.displacement);
-    let lagged = whole.lagged_force(&start.displacement, &start.increment).unwrap();
+    let viscous = |stepper: &mut dyn ElementStepper| {
+        let [u, du, z] = [&start.displacement, &start.increment, &start.memory];
+        [stepper.lagged_force(u, du).unwrap(), stepper.relaxed_force(u, du, z).unwrap()]
+    };
+    let viscous_forces = viscous(&mut whole);
     let mut expected = Vec::new();
     whole.advance(steps, &table, &[3, 30], &mut expected).unwrap();
 
@@ -499,13 +519,14 @@ fn by_ranks<T: Real>(kind: ElementKind, case: &Case, n_ranks: usize, cut: impl F
     let domains = domains.view();
     std::thread::scope(|scope| {
         for ranks in Threads::new(n_ranks) {
-            let (problem, start, table, domains) = (&problem, &start, &table, &domains);
-            let (forces, lagged, expected, whole) = (&forces, &lagged, &expected, &whole);
+            let (table, domains, viscous) = (&table, &domains, &viscous);
+            let (forces, viscous_forces, expected, whole) = (&forces, &viscous_forces, &expected, &whole);
             scope.spawn(move || {
                 let part = Part::of(domains, ranks.rank());
                 let own = |values: &[f64]| part.select(values, d);
                 let (displacement, increment) = (own(&start.displacement), own(&start.increment));
-                let state = State { displacement, increment, ..start.clone() };
+                let memory = part.select_local(&start.memory, start.displacement.len(), d);
+                let state = State { displacement, increment, memory, ..start.clone() };
                 let stepper = CpuStepper::<T>::of_part(problem, (part, None), &state, CpuOptions::new(2)).unwrap();
                 let ranks: Arc<dyn Ranks> = Arc::new(ranks);
                 let member = PartMember::new(HaloMember::new(problem, domains, &ranks, stepper));
@@ -514,7 +535,7 @@ fn by_ranks<T: Real>(kind: ElementKind, case: &Case, n_ranks: usize, cut: impl F
                 }
                 let mut team = TeamStepper::new(problem, domains, &ranks, member, start, true);
                 assert_eq!(&team.internal_force(&start.displacement).unwrap(), forces, "{kind:?}");
-                assert_eq!(&team.lagged_force(&start.displacement, &start.increment).unwrap(), lagged, "{kind:?}");
+                assert_eq!(&viscous(&mut team), viscous_forces, "{kind:?}");
                 let mut recording = Vec::new();
                 let first = SignalTable { n_signals: 1, values: table.values[..8].to_vec() };
                 team.advance(7, &first, &[3], &mut recording).unwrap();
@@ -531,15 +552,80 @@ fn by_ranks<T: Real>(kind: ElementKind, case: &Case, n_ranks: usize, cut: impl F
 #[test]
 fn ranks_give_the_bits_of_one_stepper() {
     for (kind, case) in cases(anisotropic()) {
-        by_ranks::<f64>(kind, &case, 2, |cell, n| u32::from(cell >= n / 2));
-        by_ranks::<f32>(kind, &case, 3, |cell, n| (3 * cell / n) as u32);
+        let problem = loaded(&case);
+        let problem = (&problem, &noise_of(&case, &problem));
+        by_ranks::<f64>(kind, problem, 2, |cell, n| u32::from(cell >= n / 2));
+        by_ranks::<f32>(kind, problem, 3, |cell, n| (3 * cell / n) as u32);
         // Sub-domains that are not connected, and one with a single cell.
-        by_ranks::<f64>(kind, &case, 2, |cell, _| (cell / 2 % 2) as u32);
-        by_ranks::<f32>(kind, &case, 4, |cell, _| if cell == 0 { 3 } else { (cell % 3) as u32 });
+        by_ranks::<f64>(kind, problem, 2, |cell, _| (cell / 2 % 2) as u32);
+        by_ranks::<f32>(kind, problem, 4, |cell, _| if cell == 0 { 3 } else { (cell % 3) as u32 });
     }
     for (kind, case) in lag::cases() {
-        by_ranks::<f64>(kind, &case, 3, |cell, n| (3 * cell / n) as u32);
-        by_ranks::<f32>(kind, &case, 2, |cell, _| (cell / 2 % 2) as u32);
+        let problem = loaded(&case);
+        let problem = (&problem, &noise_of(&case, &problem));
+        by_ranks::<f64>(kind, problem, 3, |cell, n| (3 * cell / n) as u32);
+        by_ranks::<f32>(kind, problem, 2, |cell, _| (cell / 2 % 2) as u32);
+    }
+}
+
+#[test]
+fn ranks_give_the_bits_of_one_stepper_with_relaxation() {
+    for (kind, case) in lag::cases() {
+        let Problem { relaxation, time_increment, .. } = relaxation::problem(&case);
+        let mut problem = Problem { relaxation, time_increment, ..loaded(&case) };
+        let n_dofs = case.mesh.coordinates.len() as u64;
+        let own = problem.monitors.clone();
+        problem.monitors.extend(own.iter().zip([1, 2, 3]).map(|(dof, mechanism)| mechanism * n_dofs + dof));
+        let problem = (&problem, &noise_of(&case, &problem));
+        by_ranks::<f64>(kind, problem, 3, |cell, n| (3 * cell / n) as u32);
+        by_ranks::<f32>(kind, problem, 2, |cell, _| (cell / 2 % 2) as u32);
+        by_ranks::<f32>(kind, problem, 4, |cell, _| if cell == 0 { 3 } else { (cell % 3) as u32 });
+    }
+}
+
+/// Copies to every seventh node from one elsewhere: no periodic mesh, but in every block and on both sides of their edges.
+fn copies(n_nodes: usize) -> CopiedDisplacements {
+    let to: Vec<u32> = (3..n_nodes as u32).step_by(7).collect();
+    let from = to.iter().map(|&node| (node + 1 + 7 * (node % 50)) % (n_nodes as u32 / 7 * 7)).collect();
+    CopiedDisplacements { from, to }
+}
+
+/// Lets nothing act on copied nodes, and begins with their copies.
+fn with_copies<'a>(problem: Problem<'a>, start: &mut State) -> Problem<'a> {
+    let (n_nodes, d) = (problem.mesh.n_nodes(), problem.mesh.dimension);
+    let copied = copies(n_nodes);
+    let origins = copied.origins(n_nodes);
+    let is_itself = |dof: u64| {
+        let node = dof as usize % (n_nodes * d) / d;
+        origins[node] as usize == node
+    };
+    let mut problem = Problem { time_increment: 0.3 * problem.time_increment, ..problem };
+    problem.forces.retain(|force| is_itself(force.dof));
+    problem.constraints.retain(|held| is_itself(held.dof));
+    problem.monitors.retain(|&dof| is_itself(dof));
+    problem.dashpots.retain(|dashpot| is_itself(u64::from(dashpot.node) * d as u64));
+    copied.pairs().for_each(|(_, to)| problem.lumped_mass[to] = 0.0);
+    let memory = start.memory.chunks_exact_mut(n_nodes * d);
+    for values in [&mut start.displacement[..], &mut start.increment].into_iter().chain(memory) {
+        copied.copy(values, d);
+    }
+    Problem { copied, ..problem }
+}
+
+#[test]
+fn ranks_give_the_bits_of_one_stepper_with_copies() {
+    for (kind, case) in cases(anisotropic()) {
+        let mut start = noise_of(&case, &case.problem());
+        let problem = with_copies(loaded(&case), &mut start);
+        by_ranks::<f64>(kind, (&problem, &start), 3, |cell, n| (3 * cell / n) as u32);
+        by_ranks::<f32>(kind, (&problem, &start), 2, |cell, _| (cell / 2 % 2) as u32);
+    }
+    for (kind, case) in lag::cases() {
+        let relaxed = relaxation::problem(&case);
+        let mut start = noise_of(&case, &relaxed);
+        let problem = with_copies(Problem { relaxation: relaxed.relaxation, ..loaded(&case) }, &mut start);
+        by_ranks::<f64>(kind, (&problem, &start), 2, |cell, n| u32::from(cell >= n / 2));
+        by_ranks::<f32>(kind, (&problem, &start), 4, |cell, _| if cell == 0 { 3 } else { (cell % 3) as u32 });
     }
 }
 
@@ -547,10 +633,7 @@ fn ranks_give_the_bits_of_one_stepper() {
 fn by_hand<T: Real>(kind: ElementKind, case: &Case, threads: usize) {
     let mut problem = case.problem();
     let (n_nodes, d) = (case.mesh.n_nodes(), case.mesh.dimension as usize);
-    // Every seventh node is a copy of one elsewhere: no periodic mesh, but in every block and on both sides of their edges.
-    let to: Vec<u32> = (3..n_nodes as u32).step_by(7).collect();
-    let from = to.iter().map(|&node| (node + 1 + 7 * (node % 50)) % (n_nodes as u32 / 7 * 7)).collect();
-    let copied = CopiedDisplacements { from, to };
+    let copied = copies(n_nodes);
     let origins = copied.origins(n_nodes);
     assert!(copied.from.iter().all(|&node| origins[node as usize] == node));
     copied.pairs().for_each(|(_, to)| problem.lumped_mass[to] = 0.0);

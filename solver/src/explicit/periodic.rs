@@ -20,16 +20,13 @@ use crate::run::conditions::Forces;
 /// Relative difference between y·Kx and x·Ky, over what is added up, that rounding in single precision explains.
 const ROUNDING: f64 = 1e-5;
 
-/// Refuses what steps such models otherwise than one process on the CPU does.
+/// Refuses what steps such models otherwise than the CPU does.
 ///
 /// # Errors
-/// A model with periodic sides for several ranks, or for a device that the user named.
+/// A model with periodic sides for a device that the user named.
 pub(super) fn check_call(setup: &Setup, call: &Call<'_>, observer: &mut dyn Observer) -> Result<(), SolveError> {
     if setup.copied.is_empty() {
         return Ok(());
-    }
-    if call.team.is_several() {
-        return Err(call.refuse("a model with periodic sides is not cut into parts: run one process on one device"));
     }
     cpu_alone("periodic sides", call, observer)
 }

@@ -1,5 +1,4 @@
-//! Relaxation mechanisms of a model: from the attenuation of its materials to what the kernels step, and what is refused with
-//! them.
+//! Relaxation mechanisms of a model: from the attenuation of its materials to what the kernels step.
 
 use pogo_formats::explicit::{Relaxation as Setting, Setup};
 use pogo_formats::mesh::MeshView;
@@ -10,8 +9,6 @@ use pogo_kernels::explicit::elements::{ElementError, ElementFields, element_fiel
 use pogo_kernels::explicit::{ElementStepper, Relaxation};
 
 use super::matter::{Matter, MatterError};
-use crate::call::Call;
-use crate::error::SolveError;
 use crate::observe::Observer;
 
 /// The mechanisms of all sections, and C_U/C of each, (n_sections,), which is 1 without attenuation.
@@ -50,27 +47,11 @@ pub(super) fn warnings(setup: &Setup) -> Vec<String> {
     rough.map(|(material, setting, fit)| fit.words(material, setting)).collect()
 }
 
-/// Refuses what does not step models with relaxation, and notes how well each material meets its target.
-///
-/// # Errors
-/// Several ranks.
-pub(super) fn check_call(
-    matter: &Matter,
-    setup: &Setup,
-    call: &Call<'_>,
-    observer: &mut dyn Observer,
-) -> Result<(), SolveError> {
-    if matter.relaxation.is_empty() {
-        return Ok(());
-    }
-    if call.team.is_several() {
-        let what = "a model with relaxation mechanisms ([relaxation]) is not cut into parts";
-        return Err(call.refuse(format!("{what}: run one process on one device")));
-    }
+/// Notes how well each material meets its target.
+pub(super) fn note_fits(setup: &Setup, observer: &mut dyn Observer) {
     for (material, setting, fit) in fits(setup).filter(|(_, _, fit)| !fit.is_rough()) {
         observer.note(&format!("note: {}", fit.words(material, setting)));
     }
-    Ok(())
 }
 
 /// u at t_{n−½}, and each z_l there, of second order: z_n − Δt/2 dz_l/dt.

@@ -1,6 +1,9 @@
 //! One call of `advance`: the turns of its threads.
 
+use std::sync::{Mutex, PoisonError};
+
 use super::dispatch::{UpdateBlock, block_forces};
+use super::held::Held;
 use super::law::force_stride;
 use super::schedule::{Schedule, Turn};
 use super::step::{Arrays, Scratch, Signals};
@@ -18,6 +21,8 @@ pub(super) struct Shared<T> {
     pub boundary_increment: [*mut T; 2],
     /// Energies of even and of odd windows, (steps, n_energy_rows, 2).
     pub energies: [*mut f64; 2],
+    /// What linear constraints add to them, (steps, 2).
+    pub held_work: [*mut [f64; 2]; 2],
 }
 
 // SAFETY: each block's rows are written by the one thread that has it; see `Arrays`.
@@ -30,6 +35,7 @@ pub(super) struct Advance<'a, T> {
     pub schedule: &'a Schedule,
     pub shared: Shared<T>,
     pub barrier: Barrier,
+    pub held: Option<&'a Mutex<Held>>,
     /// Step that it begins with, and how many steps it makes.
     pub first: u64,
     /// The step whose memory variables the stepper was given.
@@ -49,8 +55,12 @@ impl<T: Real> Advance<'_, T> {
         let n_phases = self.n_steps * self.tables.phases_per_step();
         for (window, before) in (0..n_phases).step_by(self.schedule.window).enumerate() {
             for (turn, ahead) in turns.iter().zip(turns.iter().skip(1).chain(turns.last())) {
-                if before + turn.phase < n_phases {
-                    self.turn(*turn, ahead.block, (window, before), scratch);
+                if before + turn.phase >= n_phases {
+                    continue;
+                }
+                match self.held.filter(|_| turn.block == self.tables.blocks.len()) {
+                    Some(held) => self.hold(held, turn.phase, (window, before)),
+                    None => self.turn(*turn, ahead.block, (window, before), scratch),
                 }
             }
             self.barrier.wait();
@@ -61,18 +71,10 @@ impl<T: Real> Advance<'_, T> {
         totals
     }
 
-    /// Takes a block through a phase of a window, which begins with phase `before`. `ahead` is the block of the next turn.
+    /// The arrays and the signals of step `k`, of a window that begins with phase `before`.
     #[inline(always)]
-    fn turn(
-        &self,
-        turn: Turn,
-        ahead: usize,
-        (window, before): (usize, usize),
-        Scratch { records, forces, saved }: &mut Scratch<T>,
-    ) {
-        let (tables, phases) = (self.tables, self.tables.phases_per_step());
-        let phase = before + turn.phase;
-        let k = phase / phases;
+    fn of_step(&self, (window, before): (usize, usize), k: usize) -> (Arrays<T>, Signals<'_>) {
+        let tables = self.tables;
         let n = self.first + k as u64;
         let parity = (n % 2) as usize;
         let mut arrays = self.shared.arrays;
@@ -93,7 +95,23 @@ impl<T: Real> Advance<'_, T> {
             now: &values[k * n_signals..(k + 1) * n_signals],
             next: &values[(k + 1) * n_signals..(k + 2) * n_signals],
         };
-        let [block, next] = [turn.block, ahead].map(|block| &tables.blocks[block]);
+        (arrays, signals)
+    }
+
+    /// Takes a block through a phase of a window, which begins with phase `before`. `ahead` is the block of the next turn.
+    #[inline(always)]
+    fn turn(
+        &self,
+        turn: Turn,
+        ahead: usize,
+        (window, before): (usize, usize),
+        Scratch { records, forces, saved }: &mut Scratch<T>,
+    ) {
+        let (tables, phases) = (self.tables, self.tables.phases_per_step());
+        let phase = before + turn.phase;
+        let (arrays, signals) = self.of_step((window, before), phase / phases);
+        let block = &tables.blocks[turn.block];
+        let next = tables.blocks.get(ahead).unwrap_or(block);
         self.schedule.wait_for_neighbours(turn.block, phase);
         // SAFETY: this thread alone has the block, whose neighbours have gone through all phases before this one, and go
         // through the next when this one is done.
@@ -112,6 +130,23 @@ impl<T: Real> Advance<'_, T> {
         self.schedule.finish(turn.block, phase);
     }
 
+    /// Projects the motion of a step onto the linear constraints, once their blocks have gone through its last phase, `phase` of the
+    /// window.
+    fn hold(&self, held: &Mutex<Held>, phase: usize, (window, before): (usize, usize)) {
+        let (phase, phases) = (before + phase, self.tables.phases_per_step());
+        let k = phase / phases;
+        let (arrays, signals) = self.of_step((window, before), k);
+        self.schedule.wait_for_meeting(phase);
+        let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = k - before / phases;
+        // SAFETY: the blocks whose nodes are read and moved here, and those that read them, wait until this is done. There are rows
+        // of energies for all steps of a window.
+        unsafe {
+            *self.shared.held_work[window % 2].add(row) = held.hold(self.first + k as u64 + 1, signals, &arrays);
+        }
+        self.schedule.finish_meeting(phase);
+    }
+
     /// Where the energies of step `k` stand.
     fn energies_of_step(&self, (window, before): (usize, usize), k: usize) -> *mut f64 {
         let step = k - before / self.tables.phases_per_step();
@@ -119,7 +154,7 @@ impl<T: Real> Advance<'_, T> {
         unsafe { self.shared.energies[window % 2].add(2 * self.tables.n_energy_rows * step) }
     }
 
-    /// Adds up the energies of a window, step by step and block by block. The others may be in the next window, which
+    /// Adds up the energies of a window, step by step, in each step block by block and then those of linear constraints. The others may be in the next window, which
     /// writes other rows; they come back to these only after this thread has passed the next barrier.
     fn sum_energies(&self, (window, before): (usize, usize), totals: &mut [f64; 2]) {
         let phases = self.tables.phases_per_step();
@@ -134,6 +169,11 @@ impl<T: Real> Advance<'_, T> {
                 }
             }
             totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+            if self.held.is_some() {
+                // SAFETY: as above.
+                let work = unsafe { *self.shared.held_work[window % 2].add(k - before / phases) };
+                totals.iter_mut().zip(work).for_each(|(total, work)| *total += work);
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Linear constraints: after each step, the motion is projected onto them ([`projection`](crate::explicit::projection)).
 //!
-//! As for copies, a step with constraints is a call of its own: all blocks make it, then one thread corrects the degrees of
-//! freedom that rows name. Δu is projected in every step. So Δu stays exact to the rounding of a step, and u drifts from the
+//! When the blocks that have or read what rows name have made a step, one thread corrects these degrees of freedom. The blocks
+//! wait for that, and no others do ([`Meeting`]). Δu is projected in every step. So Δu stays exact to the rounding of a step, and u drifts from the
 //! constraints by the rounding of sums alone; every [`FIX_EVERY`] steps u is projected, too.
 //!
 //! The step has taken energies, and what monitors record, from the motion without constraints. Both are corrected here. The
@@ -15,9 +15,11 @@ use std::sync::Arc;
 use pogo_formats::domains::SubDomainsView;
 
 use super::copies::{Places, Row};
-use super::tables::Tables;
+use super::schedule::Meeting;
+use super::step::{Arrays, Signals};
+use super::tables::{Block, Tables};
 use crate::device::{append, read};
-use crate::dynamics::{Part, SignalTable};
+use crate::dynamics::Part;
 use crate::explicit::problem::{Problem, StepperError};
 use crate::explicit::projection::{Projected, Projection};
 use crate::ranks::{Parcel, Ranks};
@@ -25,6 +27,9 @@ use crate::simd::Real;
 
 /// Steps from one projection of u to the next.
 const FIX_EVERY: u64 = 64;
+
+/// Entries of the projection that take as long as a corner of an element.
+const ENTRIES_OF_CORNER: usize = 3;
 
 /// A degree of freedom that a row names.
 #[derive(Debug, Clone, Copy)]
@@ -109,14 +114,6 @@ pub(super) struct Held {
     found: Projected,
 }
 
-/// The arrays of a state that constraints correct. Those of boundary nodes may be empty.
-pub(super) struct Motion<'a, T> {
-    pub displacement: &'a mut [T],
-    pub increment: &'a mut [T],
-    /// Displacements of the boundary nodes of the step that comes.
-    pub boundary: &'a mut [T],
-}
-
 impl Held {
     /// None without constraints.
     ///
@@ -170,6 +167,20 @@ impl Held {
         }))
     }
 
+    /// The blocks that wait for a step to be corrected.
+    pub fn meeting<T: Real>(&self, tables: &Tables<T>) -> Meeting {
+        let mut is_named = vec![false; tables.n_nodes + tables.n_halo];
+        for row in self.places.iter().filter_map(|place| place.row) {
+            is_named[row.increment / tables.dimension] = true;
+        }
+        let halo_nodes = tables.halo_nodes();
+        let waits = |block: &Block| {
+            block.nodes().chain(halo_nodes[block.halo.clone()].iter().copied()).any(|node| is_named[node])
+        };
+        let blocks = (0..tables.blocks.len()).filter(|&b| waits(&tables.blocks[b])).collect();
+        Meeting { blocks, weight: self.projection.work() / ENTRIES_OF_CORNER }
+    }
+
     /// Keeps Δu_n.
     pub fn keep<T: Real>(&mut self, increment: &[T]) {
         for (before, place) in self.before.iter_mut().zip(&self.places) {
@@ -179,24 +190,23 @@ impl Held {
         }
     }
 
-    /// Corrects the motion from step n to `next` = n + 1, and what has been recorded of it, (n_monitors, 3) or empty. Returns
-    /// what is added to the external work and to the damped energy of the whole model, J. Collective.
-    pub fn hold<T: Real>(
-        &mut self,
-        next: u64,
-        signals: &SignalTable,
-        motion: &mut Motion<'_, T>,
-        recording: &mut [f64],
-    ) -> [f64; 2] {
+    /// Corrects the motion from step n to `next` = n + 1, and what has been recorded of it. Returns what is added to the external
+    /// work and to the damped energy of the whole model, J. Collective.
+    ///
+    /// # Safety
+    /// The pointers must hold the rows that the tables name. Nobody else may touch those of nodes that rows name, nor what has been
+    /// recorded of them.
+    pub unsafe fn hold<T: Real>(&mut self, next: u64, signals: Signals<'_>, arrays: &Arrays<T>) -> [f64; 2] {
         for (free, place) in self.free.iter_mut().zip(&self.places) {
             if let Some(row) = place.row {
-                *free = motion.increment[row.increment + place.component].to_f64();
+                // SAFETY: the caller's promise.
+                *free = unsafe { *arrays.increment.add(row.increment + place.component) }.to_f64();
             }
         }
         if let Some(owners) = &self.owners {
             owners.complete(&mut [&mut self.before, &mut self.free]);
         }
-        let [now, then] = [0, 1].map(|row| &signals.values[row * signals.n_signals..][..signals.n_signals]);
+        let Signals { now, next: then } = signals;
         self.projection.find(&self.free, |signal| then[signal as usize] - now[signal as usize], &mut self.found);
         let (mut work, mut damped) = (0.0, 0.0);
         let rate = 1.0 / (self.time_increment * self.time_increment);
@@ -208,10 +218,14 @@ impl Held {
             let correction = self.projection.correction(&self.found, at);
             let new = T::from_f64(free + correction);
             if let Some(row) = place.row {
-                motion.increment[row.increment + place.component] = new;
-                move_by((row, place.component), correction, motion);
+                // SAFETY: the caller's promise.
+                unsafe {
+                    *arrays.increment.add(row.increment + place.component) = new;
+                    move_by((row, place.component), correction, arrays);
+                }
             }
             let new = new.to_f64();
+            self.before[at] = new;
             work -= 0.5 * rate * self.found.pull[at] * (old + new);
             damped += place.dissipation * ((old + new).powi(2) - (old + free).powi(2));
             self.free[at] = new - free;
@@ -222,28 +236,47 @@ impl Held {
                 work += 0.5 * load.value * now[load.signal] * self.free[load.place];
             }
         }
-        if !recording.is_empty() {
-            for &(column, at) in &self.monitors {
-                let place = &self.places[at];
-                if let Some(row) = place.row {
-                    recording[3 * column + 2] = motion.increment[row.increment + place.component].to_f64();
-                }
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !arrays.recording.is_null() {
+                self.record(rate, arrays);
             }
-            for &(column, at) in &self.forces {
-                recording[3 * column] = -rate * self.found.pull[at];
+            if next.is_multiple_of(FIX_EVERY) {
+                self.fix(then, arrays);
             }
-        }
-        if next.is_multiple_of(FIX_EVERY) {
-            self.fix(then, motion);
         }
         [work, damped]
     }
 
+    /// Corrects what has been recorded. `rate` is 1/Δt².
+    ///
+    /// # Safety
+    /// As for [`hold`](Self::hold).
+    unsafe fn record<T: Real>(&self, rate: f64, arrays: &Arrays<T>) {
+        // SAFETY: the caller's promise; there is a row of all monitors.
+        unsafe {
+            for &(column, at) in &self.monitors {
+                let place = &self.places[at];
+                if let Some(row) = place.row {
+                    let new = *arrays.increment.add(row.increment + place.component);
+                    *arrays.recording.add(3 * column + 2) = new.to_f64();
+                }
+            }
+            for &(column, at) in &self.forces {
+                *arrays.recording.add(3 * column) = -rate * self.found.pull[at];
+            }
+        }
+    }
+
     /// Projects u_{n+1} itself: what rounding has added up. Collective.
-    fn fix<T: Real>(&mut self, then: &[f64], motion: &mut Motion<'_, T>) {
+    ///
+    /// # Safety
+    /// As for [`hold`](Self::hold).
+    unsafe fn fix<T: Real>(&mut self, then: &[f64], arrays: &Arrays<T>) {
         for (u, place) in self.free.iter_mut().zip(&self.places) {
             if let Some(row) = place.row {
-                *u = motion.displacement[row.displacement + place.component].to_f64();
+                // SAFETY: the caller's promise.
+                *u = unsafe { *arrays.displacement.add(row.displacement + place.component) }.to_f64();
             }
         }
         if let Some(owners) = &self.owners {
@@ -256,17 +289,24 @@ impl Held {
         for (at, place) in self.places.iter().enumerate() {
             let correction = self.projection.correction(&self.found, at);
             if let Some(row) = place.row.filter(|_| correction != 0.0) {
-                move_by((row, place.component), correction, motion);
+                // SAFETY: the caller's promise.
+                unsafe { move_by((row, place.component), correction, arrays) };
             }
         }
     }
 }
 
 /// Adds to u of a degree of freedom: the row of its node, and its component.
-fn move_by<T: Real>((row, component): (Row, usize), correction: f64, motion: &mut Motion<'_, T>) {
-    let u = &mut motion.displacement[row.displacement + component];
-    *u = T::from_f64(u.to_f64() + correction);
-    if let Some(boundary) = row.boundary {
-        motion.boundary[boundary + component] = *u;
+///
+/// # Safety
+/// As for [`Held::hold`].
+unsafe fn move_by<T: Real>((row, component): (Row, usize), correction: f64, arrays: &Arrays<T>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let u = arrays.displacement.add(row.displacement + component);
+        *u = T::from_f64((*u).to_f64() + correction);
+        if let Some(boundary) = row.boundary {
+            *arrays.next_boundary.add(boundary + component) = *u;
+        }
     }
 }

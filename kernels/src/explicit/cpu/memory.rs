@@ -116,21 +116,18 @@ pub(super) unsafe fn at<T: Real>(
     unsafe { *arrays.memory.add(mechanism * n_of_mechanism + first + dof.local * tables.dimension + dof.component) }
 }
 
-/// The rows of all blocks, (n_mechanisms, n_rows, dimension), from z_l of nodes, (n_mechanisms, n_nodes, dimension). A whole model
-/// has no halo of its own, so that all nodes of blocks are nodes.
+/// The rows of all blocks, (n_mechanisms, n_rows, dimension), from z_l of own nodes and of the part's halo,
+/// (n_mechanisms, n_local, dimension).
 pub(super) fn rows<T: Real>(tables: &Tables<T>, memory: &[f64]) -> Vec<T> {
     let d = tables.dimension;
-    let (n_rows, n_nodes) = (tables.n_rows * d, tables.n_nodes * d);
+    let (n_rows, n_nodes) = (tables.n_rows * d, (tables.n_nodes + tables.n_halo) * d);
     let mut out = vec![T::default(); tables.mechanisms.len() * n_rows];
     if out.is_empty() {
         return out;
     }
-    let node_of_row = tables.nodes_of_boundary();
+    let halo_nodes = tables.halo_nodes();
     for block in &tables.blocks {
-        let halo = tables.halo[block.halo.clone()].iter().map(|&row| match tables.computes_once() {
-            true => row as usize,
-            false => node_of_row[row as usize],
-        });
+        let halo = halo_nodes[block.halo.clone()].iter().copied();
         for (row, node) in (block.first_row..).zip(block.nodes().chain(halo)) {
             for (rows, nodes) in out.chunks_exact_mut(n_rows).zip(memory.chunks_exact(n_nodes)) {
                 for c in 0..d {
@@ -142,7 +139,7 @@ pub(super) fn rows<T: Real>(tables: &Tables<T>, memory: &[f64]) -> Vec<T> {
     out
 }
 
-/// z_l of all nodes at step n, (n_mechanisms × n_nodes × dimension,). `rows` have them; or those of step n − 1, which u and Δu
+/// z_l of own nodes at step n, (n_mechanisms × n_nodes × dimension,). `rows` have them; or those of step n − 1, which u and Δu
 /// (n_nodes, dimension) bring to step n.
 pub(super) fn of_nodes<T: Real>(tables: &Tables<T>, rows: &[T], motion: Option<(&[f64], &[T])>) -> Vec<f64> {
     let d = tables.dimension;

@@ -12,7 +12,8 @@
 //!
 //! Elements may feel more than u: see [`lag`] and [`memory`].
 //!
-//! Where displacements are copied from node to node ([`copies`]), or linear constraints hold ([`held`]), steps are made one by one.
+//! Where displacements are copied from node to node ([`copies`]), steps are made one by one. Where linear constraints hold
+//! ([`held`]), one thread projects at the end of a step, while others begin the next one elsewhere.
 //!
 //! A stepper may have a [`Part`] of the blocks. Halo values of other parts then come from their steppers. In space a part
 //! computes for itself what blocks of other parts would pass on to its nodes ([`block::BlockTables::only_passing`]).
@@ -49,12 +50,12 @@ use super::ElementStepper;
 use super::problem::{Problem, StepperError};
 use super::team::ElementPart;
 use crate::device::DeviceError;
-use crate::dynamics::{Barrier, ModelError, Part, PartStepper, State, Stepper, Steps, recorded_in};
+use crate::dynamics::{Barrier, ModelError, Part, PartStepper, State, Stepper, Steps, check_length, recorded_in};
 use crate::simd::{Level, Real};
 use advance::{Advance, Shared};
 use block::Run;
 use copies::Copies;
-use held::{Held, Motion, Team};
+use held::{Held, Team};
 use law::force_stride;
 use schedule::Schedule;
 use step::{Aligned, Arrays, Scratch};
@@ -106,10 +107,11 @@ pub struct CpuStepper<T> {
     schedule: Schedule,
     scratch: Vec<Mutex<Scratch<T>>>,
     copies: Copies,
+    /// By numbers in the part.
     copied: CopiedDisplacements,
-    held: Option<Held>,
-    /// What linear constraints have added to the external work and to the damped energy in the last step, J.
-    held_work: [f64; 2],
+    held: Option<Mutex<Held>>,
+    /// What linear constraints have added to the external work and to the damped energy, J, of two windows, (steps,).
+    held_work: [Vec<[f64; 2]>; 2],
     pool: Option<rayon::ThreadPool>,
 }
 
@@ -124,7 +126,7 @@ impl<T: Real> CpuStepper<T> {
     }
 
     /// A stepper of a part of the problem, which has whole cells (see [`Problem::cells`]), from the state of its
-    /// own nodes. The halo is to be set before the first step; see [`PartStepper`]. With linear constraints it needs the
+    /// own nodes, with the memory variables of its halo behind theirs. The rest of the halo is to be set before the first step; see [`PartStepper`]. With linear constraints it needs the
     /// team that has the other parts, and each step is collective.
     ///
     /// # Errors
@@ -137,12 +139,8 @@ impl<T: Real> CpuStepper<T> {
     ) -> Result<Self, StepperError> {
         let CpuOptions { threads, level, cache } = options;
         problem.check(state, part.n_own())?;
-        if !problem.copied.is_empty() && part.n_own() < problem.mesh.n_nodes() {
-            return Err(StepperError::Copied);
-        }
-        if !problem.relaxation.is_empty() && part.n_own() < problem.mesh.n_nodes() {
-            return Err(StepperError::Relaxation);
-        }
+        let n_memories = problem.relaxation.rates.len() * part.n_local() * problem.mesh.dimension;
+        check_length("memory variables", n_memories, state.memory.len())?;
         let mut tables = Tables::<T>::new(problem, &part, level.narrow_lanes::<T>())?;
         let mut displacement = empty_rows(&tables);
         set_rows(&tables, &mut displacement, &state.displacement);
@@ -153,9 +151,14 @@ impl<T: Real> CpuStepper<T> {
         let boundary = boundary_rows(&tables, &displacement);
         let increment = increments(&tables, &state.increment);
         let boundary_increment = lag::boundary_increments(&tables, &increment);
-        let schedule = Schedule::new(&tables, &part, problem.mesh.coordinates, threads.max(1), cache);
+        let held = Held::new(&tables, problem, &part, team)?;
+        let meeting = held.as_ref().map(|held| held.meeting(&tables));
+        let nodes = (&part, problem.mesh.coordinates);
+        let schedule = Schedule::new(&tables, nodes, (threads.max(1), cache), meeting);
         let threads = schedule.turns.len();
-        let energies = vec![0.0; 2 * tables.n_energy_rows * (schedule.window / tables.phases_per_step())];
+        let steps_of_window = schedule.window / tables.phases_per_step();
+        let copied = copies::of_part(&problem.copied, &part)?;
+        let energies = vec![0.0; 2 * tables.n_energy_rows * steps_of_window];
         Ok(Self {
             increment,
             memory: memory::rows(&tables, &state.memory),
@@ -168,10 +171,10 @@ impl<T: Real> CpuStepper<T> {
             external_work: state.external_work,
             damped_energy: state.damped_energy,
             scratch: (0..threads).map(|_| Mutex::new(Scratch::new(&tables))).collect(),
-            copies: Copies::new(&tables, &problem.copied),
-            copied: problem.copied.clone(),
-            held: Held::new(&tables, problem, &part, team)?,
-            held_work: [0.0; 2],
+            copies: Copies::new(&tables, &copied),
+            copied,
+            held: held.map(Mutex::new),
+            held_work: [(); 2].map(|()| vec![[0.0; 2]; steps_of_window]),
             pool: pogo_formats::system::threads::pool(threads).map_err(ModelError::from)?,
             part,
             displacement,
@@ -179,6 +182,14 @@ impl<T: Real> CpuStepper<T> {
             level,
             schedule,
         })
+    }
+
+    /// Copies the displacements of this step that are copied from node to node.
+    fn copy(&mut self) {
+        let parity = (self.step % 2) as usize;
+        let u = [&mut self.displacement[..], &mut self.boundary[parity]];
+        let du = [&mut self.increment[..], &mut self.boundary_increment[parity]];
+        self.copies.make(self.tables.dimension, u, du);
     }
 
     /// Whether blocks go through several steps before others begin.
@@ -272,19 +283,24 @@ impl<T: Real> Stepper for CpuStepper<T> {
     /// Also for several steps of a part that has a halo.
     fn make(&mut self, steps: Steps<'_>, recording: &mut Vec<f64>) -> Result<(), DeviceError> {
         let Steps { n: n_steps, signals, record } = steps;
-        if n_steps > 1 && (self.held.is_some() || !self.copies.is_empty()) {
+        if n_steps > 1 && !self.copies.is_empty() {
             return (0..n_steps).try_for_each(|k| {
                 let step = [self.step];
                 self.advance(1, &signals.of_step(k), recorded_in(record, &step), recording)
             });
         }
+        // Nodes of the halo have the motion of this step by now.
+        let reads_others = !self.part.halo().is_empty();
+        if reads_others && self.step > self.begun {
+            self.copy();
+        }
         let tables = &self.tables;
-        assert!(n_steps <= 1 || self.part.halo().is_empty(), "the halo is that of one step");
+        assert!(n_steps <= 1 || !reads_others, "the halo is that of one step");
         let columns = tables.forces.iter().map(|f| f.signal).chain(tables.constraints.iter().map(|c| c.signal));
         let has_columns = columns.max().is_none_or(|column| column < signals.n_signals);
         assert!(has_columns, "the signal table has too few columns");
         if let Some(held) = &mut self.held {
-            held.keep(&self.increment);
+            held.get_mut().unwrap_or_else(PoisonError::into_inner).keep(&self.increment);
         }
         let recorded = recording.len();
         recording.resize(recorded + record.len() * tables.n_monitors * 3, 0.0);
@@ -305,7 +321,9 @@ impl<T: Real> Stepper for CpuStepper<T> {
                 boundary: self.boundary.each_mut().map(|rows| rows.as_mut_ptr()),
                 boundary_increment: self.boundary_increment.each_mut().map(|rows| rows.as_mut_ptr()),
                 energies: self.energies.each_mut().map(|rows| rows.as_mut_ptr()),
+                held_work: self.held_work.each_mut().map(|rows| rows.as_mut_ptr()),
             },
+            held: self.held.as_ref(),
             barrier: Barrier::new(self.schedule.turns.len()),
             first: self.step,
             begun: self.begun,
@@ -323,19 +341,9 @@ impl<T: Real> Stepper for CpuStepper<T> {
             Some(pool) => pool.broadcast(|context| run(context.index()))[0],
         };
         self.step += n_steps as u64;
-        let parity = (self.step % 2) as usize;
-        if let Some(held) = self.held.as_mut().filter(|_| n_steps == 1) {
-            let motion = &mut Motion {
-                displacement: &mut self.displacement,
-                increment: &mut self.increment,
-                boundary: &mut self.boundary[parity],
-            };
-            self.held_work = held.hold(self.step, signals, motion, &mut recording[recorded..]);
-            self.external_work += self.held_work[0];
-            self.damped_energy += self.held_work[1];
+        if !reads_others {
+            self.copy();
         }
-        let boundary = [&mut self.boundary[parity][..], &mut self.boundary_increment[parity][..]];
-        self.copies.make(self.tables.dimension, &mut self.displacement, &mut self.increment, boundary);
         Ok(())
     }
 
@@ -391,11 +399,11 @@ impl<T: Real> ElementPart for CpuStepper<T> {
     }
 
     fn work_of_rows(&self) -> [f64; 2] {
-        self.held_work
+        self.held_work[0][0]
     }
 
-    fn part_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
-        Ok(self.force(displacement, increment))
+    fn part_force(&mut self, [displacement, increment, memory]: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
+        Ok(self.force_with_memory(displacement, increment, memory))
     }
 }
 

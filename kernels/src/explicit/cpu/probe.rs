@@ -34,7 +34,7 @@ impl<T: Real> CpuStepper<T> {
         self.force_with_memory(displacement, increment, &[])
     }
 
-    /// The same with the memory variables of a whole model, too, which may be empty.
+    /// The same with memory variables, (n_mechanisms × n_local × dimension,), too, which may be empty.
     pub(super) fn force_with_memory(&self, displacement: &[f64], increment: &[f64], memory: &[f64]) -> Vec<f64> {
         let (tables, d) = (&self.tables, self.tables.dimension);
         assert_eq!(displacement.len(), self.part.n_local() * d, "displacement has the wrong length");
@@ -68,11 +68,11 @@ impl<T: Real> CpuStepper<T> {
         }
         let mut z = Vec::new();
         if !memory.is_empty() {
-            let n_memories = tables.mechanisms.len() * tables.n_nodes * d;
+            let n_memories = tables.mechanisms.len() * displacement.len();
             assert!(memory.len() == n_memories && is_lagged, "memory or increment has the wrong length");
             let mut memory = Cow::Borrowed(memory);
             if !self.copied.is_empty() {
-                memory.to_mut().chunks_exact_mut(tables.n_nodes * d).for_each(|memory| self.copied.copy(memory, d));
+                memory.to_mut().chunks_exact_mut(displacement.len()).for_each(|memory| self.copied.copy(memory, d));
             }
             z = memory::rows(tables, &memory);
         }
@@ -98,7 +98,8 @@ impl<T: Real> CpuStepper<T> {
                 }
             }
         }
-        self.copied.pairs().for_each(|(_, to)| out[to * d..(to + 1) * d].fill(0.0));
+        let own_copies = self.copied.pairs().map(|(_, to)| to).filter(|&to| to < tables.n_nodes);
+        own_copies.for_each(|to| out[to * d..(to + 1) * d].fill(0.0));
         out
     }
 

@@ -3,6 +3,9 @@
 //! A step of a block reads what its neighbours were after the step before, and overwrites what they read in that one. So a
 //! block may go on as soon as no neighbour is behind it, and nobody has to wait for all. Where a step moves more than the
 //! cache holds, blocks go through several steps before others begin the first: a wave that runs over the mesh and back.
+//!
+//! Some blocks may have a [`Meeting`] at the end of each step: work of one thread, which these blocks wait for and no others. They
+//! come first in the last phase of a step and last in the phases before, so that there are other blocks to step meanwhile.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -25,7 +28,16 @@ pub(super) struct Turn {
     pub phase: usize,
 }
 
-/// The turns of all threads, and how far each block has come.
+/// Work at the end of each step that some blocks wait for.
+pub(super) struct Meeting {
+    /// Those whose nodes it reads or moves, and those that read such nodes.
+    pub blocks: Vec<usize>,
+    /// What it costs, as [`work`].
+    pub weight: usize,
+}
+
+/// The turns of all threads, and how far each block has come. The meeting has a turn in the last phase of each step, with the
+/// number of blocks in the place of a block.
 #[derive(Debug)]
 pub(super) struct Schedule {
     /// What each thread does in a window, in this order. Taken together they stand in an order in which no turn has to wait
@@ -34,7 +46,9 @@ pub(super) struct Schedule {
     /// Phases of a window.
     pub window: usize,
     neighbours: Vec<Vec<u32>>,
+    /// Of blocks, then of the meeting.
     done: Vec<Done>,
+    phases_per_step: usize,
 }
 
 /// Phases that a block has gone through; on a cache line of its own.
@@ -44,17 +58,23 @@ struct Done(AtomicUsize);
 
 impl Schedule {
     /// For `threads` threads, or as many as there are blocks, nodes of the whole model at `coordinates`, (n, dimension), and
-    /// a cache of `cache` bytes.
-    pub fn new<T: Real>(tables: &Tables<T>, part: &Part, coordinates: &[f64], threads: usize, cache: usize) -> Self {
+    /// a cache of `cache` bytes. There are no waves where there is a meeting.
+    pub fn new<T: Real>(
+        tables: &Tables<T>,
+        (part, coordinates): (&Part, &[f64]),
+        (threads, cache): (usize, usize),
+        meeting: Option<Meeting>,
+    ) -> Self {
         let blocks = &tables.blocks;
-        let neighbours = neighbours(tables);
+        let mut neighbours = neighbours(tables);
         let threads = threads.clamp(1, blocks.len().max(1));
         let bytes =
             |block: &Block| tables.bytes_per_step() as usize / tables.n_rows.max(1) * block.n_local(tables.dimension);
         let bytes: Vec<usize> = blocks.iter().map(bytes).collect();
-        let weights: Vec<usize> = blocks.iter().map(|block| work(tables, block)).collect();
+        let mut weights: Vec<usize> = blocks.iter().map(|block| work(tables, block)).collect();
         let fronts = fronts(&neighbours, &centers(tables, part, coordinates));
-        let steps = wave_steps(&fronts, &bytes, threads, cache);
+        let steps = if meeting.is_some() { 1 } else { wave_steps(&fronts, &bytes, threads, cache) };
+        weights.extend(meeting.iter().map(|meeting| meeting.weight));
         let (fronts, shares) = if steps > 1 {
             let shares = across(&fronts, &weights, threads);
             (fronts, shares)
@@ -63,14 +83,23 @@ impl Schedule {
         };
         let depth = if steps > 1 { steps * tables.phases_per_step() } else { 1 };
         let n_waves = 2 * WINDOW.div_ceil(2 * depth);
-        let turns = turns(&fronts, &shares, threads, depth, n_waves);
-        let done = (0..blocks.len()).map(|_| Done::default()).collect();
-        Self { turns, window: depth * n_waves, neighbours, done }
+        let mut turns = turns(&fronts, &shares, threads, depth, n_waves);
+        let phases_per_step = tables.phases_per_step();
+        if let Some(meeting) = meeting {
+            meet(&mut turns, &meeting.blocks, shares[blocks.len()], (blocks.len(), phases_per_step));
+            meeting.blocks.iter().for_each(|&b| neighbours[b].push(blocks.len() as u32));
+            neighbours.push(meeting.blocks.iter().map(|&b| b as u32).collect());
+        }
+        let done = (0..=blocks.len()).map(|_| Done::default()).collect();
+        Self { turns, window: depth * n_waves, neighbours, done, phases_per_step }
     }
 
     /// Before the first phase of a run of steps.
     pub fn begin(&mut self) {
+        let n_blocks = self.done.len() - 1;
         self.done.iter_mut().for_each(|done| *done.0.get_mut() = 0);
+        // Blocks wait for it at the beginning of a step alone.
+        *self.done[n_blocks].0.get_mut() = self.phases_per_step - 1;
     }
 
     /// Returns once no neighbour of `block` has a phase before this one to go through.
@@ -87,6 +116,16 @@ impl Schedule {
     #[inline]
     pub fn finish(&self, block: usize, phase: usize) {
         self.done[block].0.store(phase + 1, Ordering::Release);
+    }
+
+    /// Returns once the blocks of the meeting have gone through the last phase of a step.
+    pub fn wait_for_meeting(&self, phase: usize) {
+        self.wait_for_neighbours(self.done.len() - 1, phase + 1);
+    }
+
+    /// Marks the meeting after the last phase of a step as done: its blocks may go through the phases of the next one.
+    pub fn finish_meeting(&self, phase: usize) {
+        self.finish(self.done.len() - 1, phase + self.phases_per_step - 1);
     }
 }
 
@@ -254,6 +293,31 @@ fn turns(fronts: &[Vec<usize>], shares: &[usize], threads: usize, depth: usize, 
     turns
 }
 
+/// Gives the meeting of some blocks, whose turns have the number `n_blocks`, to a thread at the end of each step. In the last phase
+/// these blocks come first, then the meeting when half of the others are done; in phases before it they come last. So no thread has
+/// to wait.
+fn meet(turns: &mut [Vec<Turn>], blocks: &[usize], thread: usize, (n_blocks, phases_per_step): (usize, usize)) {
+    let mut meets = vec![false; n_blocks];
+    blocks.iter().for_each(|&b| meets[b] = true);
+    let is_last = |phase: usize| phase % phases_per_step == phases_per_step - 1;
+    for turns in &mut *turns {
+        turns.sort_by_key(|turn| (turn.phase, meets[turn.block] != is_last(turn.phase)));
+    }
+    let last = turns.iter().flatten().map(|turn| turn.phase).max().map_or(0, |last| last + 1);
+    let mut met = Vec::with_capacity(turns[thread].len() + last);
+    for phase in 0..last {
+        let of_phase: Vec<Turn> = turns[thread].iter().copied().filter(|turn| turn.phase == phase).collect();
+        let n_first = of_phase.iter().filter(|turn| meets[turn.block]).count();
+        let (before, after) = of_phase.split_at((n_first + of_phase.len()) / 2);
+        met.extend_from_slice(before);
+        if is_last(phase) {
+            met.push(Turn { block: n_blocks, phase });
+        }
+        met.extend_from_slice(after);
+    }
+    turns[thread] = met;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,28 +375,76 @@ mod tests {
                 shares.iter().zip(&weights).for_each(|(&thread, weight)| loads[thread] += weight);
                 assert!(loads.iter().max().unwrap() - loads.iter().min().unwrap() < 140, "{loads:?}");
                 let turns = turns(fronts, &shares, threads, depth, 4);
-                let mut done = vec![0; neighbours.len()];
-                let mut next = vec![0; threads];
-                loop {
-                    let mut moved = false;
-                    for thread in 0..threads {
-                        // As far as it gets before others go on.
-                        while let Some(&Turn { block, phase }) = turns[thread].get(next[thread])
-                            && neighbours[block].iter().all(|&other| done[other as usize] >= phase)
-                        {
-                            assert_eq!(done[block], phase);
-                            assert!(neighbours[block].iter().all(|&other| done[other as usize] <= phase + 1));
-                            done[block] += 1;
-                            next[thread] += 1;
+                let done = taken(&neighbours, &turns);
+                assert!(done.iter().all(|&done| done == 4 * depth), "{threads} threads, depth {depth}: {done:?}");
+            }
+        }
+    }
+
+    /// Phases of each block when all threads have gone as far as they get, one after the other again and again.
+    fn taken(neighbours: &[Vec<u32>], turns: &[Vec<Turn>]) -> Vec<usize> {
+        let mut done = vec![0; neighbours.len()];
+        let mut next = vec![0; turns.len()];
+        loop {
+            let mut moved = false;
+            for (turns, next) in turns.iter().zip(&mut next) {
+                while let Some(&Turn { block, phase }) = turns.get(*next)
+                    && neighbours[block].iter().all(|&other| done[other as usize] >= phase)
+                {
+                    assert_eq!(done[block], phase);
+                    assert!(neighbours[block].iter().all(|&other| done[other as usize] <= phase + 1));
+                    done[block] += 1;
+                    *next += 1;
+                    moved = true;
+                }
+            }
+            if !moved {
+                return done;
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_that_meet_wait_for_the_meeting_and_others_do_not() {
+        let (neighbours, _) = grid([12, 5], 7);
+        let n_blocks = neighbours.len();
+        let weights: Vec<usize> = (0..n_blocks).map(|b| 100 + 17 * b % 40).collect();
+        let all = [(0..n_blocks).collect::<Vec<_>>()];
+        let meeting = [3, 4, 20, 41, 42];
+        for (threads, phases_per_step) in [(1, 1), (1, 2), (2, 1), (2, 2), (5, 2)] {
+            let shares = consecutive(&weights, threads);
+            let mut turns = turns(&all, &shares, threads, 1, 8);
+            meet(&mut turns, &meeting, threads - 1, (n_blocks, phases_per_step));
+            let (mut next, mut done, mut n_met) = (vec![0; threads], vec![0; n_blocks], 0);
+            while next.iter().zip(&turns).any(|(&next, turns)| next < turns.len()) {
+                let mut moved = false;
+                // A meeting takes place when nobody else can go on.
+                for may_meet in [false, true] {
+                    for (turns, next) in turns.iter().zip(&mut next) {
+                        while let Some(&Turn { block, phase }) = turns.get(*next) {
+                            let step = phase / phases_per_step;
+                            if block == n_blocks {
+                                if !may_meet || moved || meeting.iter().any(|&b| done[b] <= phase) {
+                                    break;
+                                }
+                                assert_eq!(n_met, step);
+                                assert!(meeting.iter().all(|&b| done[b] == phase + 1));
+                                n_met += 1;
+                            } else {
+                                let waits = meeting.contains(&block) && n_met < step;
+                                if waits || neighbours[block].iter().any(|&other| done[other as usize] < phase) {
+                                    break;
+                                }
+                                done[block] += 1;
+                            }
+                            *next += 1;
                             moved = true;
                         }
                     }
-                    if !moved {
-                        break;
-                    }
                 }
-                assert!(done.iter().all(|&done| done == 4 * depth), "{threads} threads, depth {depth}: {done:?}");
+                assert!(moved, "{threads} threads wait for ever");
             }
+            assert!(done.iter().all(|&done| done == 8) && n_met == 8 / phases_per_step);
         }
     }
 

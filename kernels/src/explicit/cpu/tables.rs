@@ -334,14 +334,21 @@ impl<T: Real> Tables<T> {
         self.rows_read_by_others = read_by_others().map(|node| row[node]).collect();
     }
 
-    /// The own node of each row of the boundary arrays; empty where elements are computed once.
+    /// The node of each row of the boundary arrays, by its number in the part; the halo's alone where elements are computed once.
     pub fn nodes_of_boundary(&self) -> Vec<usize> {
         let of_block = |block: &Block| {
             let nodes: Vec<usize> = block.nodes().collect();
             let rows = self.boundary[block.boundary.clone()].iter();
             rows.map(|&local| nodes[usize::from(local)]).collect::<Vec<_>>()
         };
-        self.blocks.iter().flat_map(of_block).collect()
+        self.blocks.iter().flat_map(of_block).chain(self.n_nodes..self.n_nodes + self.n_halo).collect()
+    }
+
+    /// The node of each entry of `halo`, by its number in the part.
+    pub fn halo_nodes(&self) -> Vec<usize> {
+        let of_row = self.nodes_of_boundary();
+        let node = |&entry: &u32| if self.computes_once() { entry as usize } else { of_row[entry as usize] };
+        self.halo.iter().map(node).collect()
     }
 
     /// The block that owns a halo entry; none where another part does.

@@ -158,11 +158,12 @@ impl<T: Real> ElementMember for GpuMember<T> {
         let mut answer = Writer::default();
         answer.put(&self.part.select(&state.displacement, self.dimension));
         answer.put(&self.part.select(&state.increment, self.dimension));
+        answer.put(&state.memory);
         answer.put(&self.stepper.energies.to_vec()?);
         Ok(answer)
     }
 
-    fn own_force(&mut self, displacement: &[f64], _: &[f64]) -> Result<Vec<f64>, DeviceError> {
+    fn own_force(&mut self, [displacement, ..]: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
         let force = ElementStepper::internal_force(&mut self.stepper, displacement)?;
         Ok(self.part.select(&force, self.dimension))
     }

@@ -77,6 +77,11 @@ impl Border {
         Ok(Self { rows, massless, inner, responses, inverse: Inverse::new(k, &sizes, n_border) })
     }
 
+    /// Entries of its matrices.
+    pub fn n_entries(&self) -> usize {
+        self.responses.len() + self.inverse.n * self.inverse.n
+    }
+
     /// Rows that follow from others.
     pub fn n_redundant(&self) -> usize {
         self.inverse.left_out.iter().filter(|&&at| at < self.rows.len()).count()

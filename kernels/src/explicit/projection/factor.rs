@@ -57,6 +57,11 @@ impl Factor {
         (factor, left_out)
     }
 
+    /// Entries of L below its diagonal.
+    pub fn n_entries(&self) -> usize {
+        self.values.len()
+    }
+
     /// Makes the rows of L one by one. Returns the rows of F that are left out.
     fn eliminate(&mut self, columns: &Columns, parent: &[u32], is_positive: &[bool]) -> Vec<u32> {
         let n = self.order.len();

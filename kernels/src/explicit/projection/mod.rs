@@ -135,6 +135,12 @@ impl Projection {
         self.n_redundant
     }
 
+    /// What it costs to find λ: terms, entries of the factor and of borders, which are read twice, and degrees of freedom.
+    pub(super) fn work(&self) -> usize {
+        let of_borders: usize = self.borders.iter().map(|border| border.n_entries()).sum();
+        self.coefficients.len() + self.factor.n_entries() + of_borders + 4 * self.touched.len()
+    }
+
     fn n_rows(&self) -> usize {
         self.first.len() - 1
     }

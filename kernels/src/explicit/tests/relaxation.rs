@@ -3,7 +3,7 @@
 use super::*;
 
 /// Three mechanisms of different strength in two of three sections, beside stiffness-proportional damping.
-fn problem(case: &Case) -> Problem<'_> {
+pub(super) fn problem(case: &Case) -> Problem<'_> {
     let mut problem = case.problem();
     problem.time_increment *= 0.5;
     let dt = problem.time_increment;
