@@ -8,7 +8,7 @@ use pogo_formats::mesh::MeshView;
 use super::dashpot::Dashpot;
 use super::elements::SectionProperties;
 use super::groups::groups_of;
-use super::projection::{LinearRows, ProjectionError};
+use super::projection::{LinearRows, Projection, ProjectionError};
 use super::relaxation::Relaxation;
 use crate::dynamics::{Constraint, ModelError, NodalForce, State, check_dofs, check_length};
 
@@ -153,10 +153,7 @@ impl Problem<'_> {
         if self.is_lagged() {
             return Some("stiffness-proportional damping (BETA)");
         }
-        if !self.relaxation.is_empty() {
-            return Some("damping by relaxation mechanisms ([relaxation])");
-        }
-        (!self.dashpots.is_empty()).then_some("an impedance boundary (infinite elements)")
+        (!self.relaxation.is_empty()).then_some("damping by relaxation mechanisms ([relaxation])")
     }
 
     /// (1 − q) / (1 + q) and α m / 4Δt, kg/s², of a node, q = αΔt/2.
@@ -197,6 +194,19 @@ impl Problem<'_> {
             (!self.copied.is_empty(), "periodic sides (mpi)"),
         ];
         found.into_iter().find(|(is_there, _)| *is_there).map(|(_, what)| what)
+    }
+
+    /// The projection onto the linear constraints.
+    pub(super) fn projection(&self) -> Result<Projection, ProjectionError> {
+        let d = self.mesh.dimension as u64;
+        let mut is_prescribed = vec![false; self.mesh.n_nodes() * self.mesh.dimension];
+        self.constraints.iter().for_each(|held| is_prescribed[held.dof as usize] = true);
+        let inverse_mass = |dof: u64| {
+            let node = (dof / d) as usize;
+            let mass = self.lumped_mass[node] * (1.0 + 0.5 * self.damping_rate_of(node) * self.time_increment);
+            if is_prescribed[dof as usize] || mass <= 0.0 { 0.0 } else { 1.0 / mass }
+        };
+        Projection::new(&self.rows, inverse_mass)
     }
 
     fn check_rows(&self, n_dofs: usize) -> Result<(), StepperError> {
