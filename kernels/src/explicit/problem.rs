@@ -92,8 +92,8 @@ pub enum StepperError {
     /// Displacements are copied, in a part of a model or on a device.
     #[error("displacements that are copied from node to node need a stepper of the whole model on the CPU")]
     Copied,
-    /// Linear constraints on a device, or in a part of a model that no ranks complete.
-    #[error("linear constraints need steppers of all parts of the model on the CPU")]
+    /// Linear constraints on several devices, or in a part of a model that no ranks complete.
+    #[error("linear constraints need a stepper of the whole model, or steppers of all its parts on CPUs")]
     Linear,
     /// Linear constraints beside what they are not computed with.
     #[error("linear constraints are not computed together with {what}")]

@@ -91,12 +91,7 @@ impl GroundTables {
         for of_block in first.chunk_by(|a, b| block_of(a) == block_of(b)) {
             let (begin, energy) = (ground.entries.len() as u32, tables.n_energy_rows as u32);
             tables.n_energy_rows += 1;
-            ground.blocks.push(GroundedBlock {
-                first: begin,
-                end: begin + of_block.len() as u32,
-                energy,
-                reserved: 0,
-            });
+            ground.blocks.push(GroundedBlock { first: begin, end: begin + of_block.len() as u32, energy, reserved: 0 });
             for dashpot in of_block {
                 ground.entries.push(entry(problem, by_node, tables, dashpot, [0.0; 3]));
             }
@@ -130,8 +125,9 @@ impl GroundTables {
 
     /// Copies them to the device.
     pub fn place(&self, arena: &mut Arena, n_numbers: usize) -> Result<Ground, DeviceError> {
-        let entries = arena.copy("dashpots", &self.entries)?.at();
-        let blocks = arena.copy("dashpots of blocks", &self.blocks)?.at();
+        let (entries, blocks) = self.rows();
+        let entries = arena.copy("dashpots", entries)?.at();
+        let blocks = arena.copy("dashpots of blocks", blocks)?.at();
         Ok(Ground { entries, blocks, n_numbers: n_numbers as u64 })
     }
 
@@ -151,9 +147,7 @@ fn entry<T: Real>(
     let (node, dt) = (dashpot.node as usize, problem.time_increment);
     let (mass, rate) = (problem.lumped_mass[node], problem.damping_rate_of(node));
     let acting = by_node.of(dashpot.node, dashpot.node + 1);
-    let is_support = |c: u32| {
-        move |(_, special): &(u32, Special)| special.kind == SUPPORT && special.component == c
-    };
+    let is_support = |c: u32| move |(_, special): &(u32, Special)| special.kind == SUPPORT && special.component == c;
     let is_held = [0, 1, 2].map(|c| acting.iter().any(is_support(c)));
     let step = DashpotStep::new(dashpot, (mass, rate), is_held, dt);
     let special = tables.special_first.len() as u32;

@@ -1,6 +1,5 @@
 //! Which kernels step a model, and over which blocks or tiles.
 
-use super::{ADVICE, KernelReport};
 use super::grids::room;
 use super::ground::Ground;
 use super::held::Held;
@@ -9,6 +8,7 @@ use super::layout::{Material, Params, THREADS};
 use super::peers::Peers;
 use super::tables::Tables;
 use super::wet::Wet;
+use super::{ADVICE, KernelReport};
 use crate::device::layout::In;
 use crate::device::{Arena, DeviceError, Event, Gpu, Kernel, Module, Slice, Stream};
 use crate::dynamics::HaloExchange;
@@ -73,7 +73,6 @@ pub(super) struct Launches<T> {
     pub double: Option<Launch<T>>,
     /// What corrects a step when all nodes have moved.
     corrections: Vec<Pass<T>>,
-    _held: Option<Arena>,
     second: Option<SecondStream>,
     /// Sends what other devices read after a step, where there are others.
     exchange: Option<HaloExchange<T>>,
@@ -119,7 +118,6 @@ impl<T: Real> Launches<T> {
             single: Launch { passes: Vec::new(), steps: 1, repeats: false },
             double: None,
             corrections: Vec::new(),
-            _held: None,
             second: None,
             exchange: None,
             _modules: Vec::new(),
@@ -157,8 +155,11 @@ impl<T: Real> Launches<T> {
         }
         if let Some(tables) = &tables.held {
             let (held, arena) = tables.place(finder.gpu, ADVICE)?;
-            tables.kernels().into_iter().try_for_each(|(name, n_blocks)| add(finder, name, n_blocks, Last::Held(held)))?;
-            self._held = Some(arena);
+            tables
+                .kernels()
+                .into_iter()
+                .try_for_each(|(name, n_blocks)| add(finder, name, n_blocks, Last::Held(held)))?;
+            finder.arena.append(arena);
         }
         Ok(module)
     }

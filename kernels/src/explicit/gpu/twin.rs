@@ -4,10 +4,10 @@ use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::arrays;
-use super::launches::Last;
-use super::layout::{Params, THREADS};
 use super::ground::{self, Ground};
 use super::held::{self, Held, HeldTables, Joined};
+use super::launches::Last;
+use super::layout::{Params, THREADS};
 
 use super::tables::Tables;
 use super::wet::{Wet, WetTables};
@@ -298,7 +298,12 @@ fn passes<T: Real>(tables: &Tables<T>, memory: &mut Vec<Vec<u128>>) -> Vec<Pass<
             list: In::null(),
             last: Last::Held(Held { fixes, ..held }),
         };
-        passes.extend([0, 1].into_iter().flat_map(|fixes| tables.kernels().into_iter().map(move |kernel| (fixes, kernel))).map(|(fixes, kernel)| pass(fixes, kernel)));
+        passes.extend(
+            [0, 1]
+                .into_iter()
+                .flat_map(|fixes| tables.kernels().into_iter().map(move |kernel| (fixes, kernel)))
+                .map(|(fixes, kernel)| pass(fixes, kernel)),
+        );
     }
     if tables.ground.n_blocks() > 0 {
         let (entries, blocks) = tables.ground.rows();

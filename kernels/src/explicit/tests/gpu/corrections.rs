@@ -125,7 +125,11 @@ fn constrain(problem: &mut Problem, n_nodes: u64) {
     }
     let named: Vec<u64> = rows.dofs.iter().copied().filter(|&dof| dof < n_dofs).collect();
     // Some of what rows name is loaded, some prescribed to rest.
-    problem.forces.extend(named.iter().step_by(11).map(|&dof| NodalForce { dof, signal: (dof % 9) as u32, value: 40.0 }));
+    problem.forces.extend(named.iter().step_by(11).map(|&dof| NodalForce {
+        dof,
+        signal: (dof % 9) as u32,
+        value: 40.0,
+    }));
     problem.constraints.retain(|held| held.value == 0.0 || named.binary_search(&held.dof).is_err());
     problem.constraints.retain(|held| held.value == 0.0);
     problem.monitors.extend(named.iter().step_by(7));
