@@ -388,7 +388,7 @@ fn what_is_not_computed_is_refused_by_name() {
         refusal(folder, "pogo-solve", &all)
     };
     for (words, expected) in [
-        (["--device", "cuda:0"], "linear constraints (*EQUATION, *TIE, …) are computed on the CPU only"),
+        (["--device", "cuda:0,0"], "linear constraints (*EQUATION, *TIE, …) are computed on one device, or on CPUs"),
         (
             ["--set", "material.M.beta=1e-3"],
             "together with stiffness-proportional damping (BETA): leave one of them out",

@@ -59,6 +59,17 @@ commands() {
         "$bin/pogo-block" "$work/$kind.inp" -o "$work/$kind.blk" --quiet
         models+=("$kind")
     done
+    # What corrects a step: impedance boundaries, and linear constraints.
+    printf '%s\n' '[[absorbing]]' "name = 'end'" "side = ['xmax']" "profile = 'impedance'" >"$work/end.toml"
+    for kind in cpe3 cpe4r c3d4 c3d8; do
+        "$bin/pogo-block" "$work/$kind.inp" --job "$work/end.toml" -o "$work/$kind-end.blk" --quiet
+        models+=("$kind-end")
+    done
+    for kind in CPE4 C3D8 C3D8R; do
+        "$python" tests/python/tied_boxes.py $kind 12 "$work/$kind-tied.inp"
+        "$bin/pogo-block" "$work/$kind-tied.inp" -o "$work/$kind-tied.blk" --quiet
+        models+=("$kind-tied")
+    done
     local model precision
     for model in "${models[@]}"; do
         for precision in f64 f32; do

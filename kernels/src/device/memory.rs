@@ -338,6 +338,13 @@ impl Arena {
         buffer.part(0, buffer.len() / size_of::<T>())
     }
 
+    /// Takes over the arrays of another.
+    pub fn append(&mut self, mut other: Self) {
+        self.arrays.append(&mut other.arrays);
+        self.uploaded += other.uploaded;
+        self.upload_seconds += other.upload_seconds;
+    }
+
     pub fn report(&self) -> MemoryReport {
         MemoryReport { arrays: self.arrays.iter().map(|(name, buffer)| (*name, buffer.len() as u64)).collect() }
     }

@@ -120,6 +120,14 @@ pub enum DeviceError {
         /// Bytes.
         available: u32,
     },
+    /// Linear constraints that hang together in too large a set.
+    #[error("linear constraints join {n} unknowns, and devices solve for {most} at most: use --device cpu")]
+    Constraints {
+        /// Unknowns that hang together.
+        n: usize,
+        /// The most.
+        most: usize,
+    },
     /// The block file was made without tables for devices.
     #[error("the blocks have no tables for devices; write the block file again, or use --device cpu")]
     NoTables,

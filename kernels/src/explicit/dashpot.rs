@@ -24,7 +24,7 @@ pub struct Dashpot {
 pub struct DashpotStep {
     matrix: [[f64; 3]; 3],
     /// [(1 + q) I + Ĝ]⁻¹ of the components that are free; 0 of those that are prescribed.
-    solve: [[f64; 3]; 3],
+    pub(super) solve: [[f64; 3]; 3],
     /// 1 − q.
     decay: f64,
     /// Δt²/m, s²/kg.

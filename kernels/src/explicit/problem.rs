@@ -8,7 +8,7 @@ use pogo_formats::mesh::MeshView;
 use super::dashpot::Dashpot;
 use super::elements::SectionProperties;
 use super::groups::groups_of;
-use super::projection::{LinearRows, ProjectionError};
+use super::projection::{LinearRows, Projection, ProjectionError};
 use super::relaxation::Relaxation;
 use crate::dynamics::{Constraint, ModelError, NodalForce, State, check_dofs, check_length};
 
@@ -92,8 +92,8 @@ pub enum StepperError {
     /// Displacements are copied on a device, or from nodes that a part of a model does not read.
     #[error("displacements that are copied from node to node need a stepper on the CPU, which reads both nodes")]
     Copied,
-    /// Linear constraints on a device, or in a part of a model that no ranks complete.
-    #[error("linear constraints need steppers of all parts of the model on the CPU")]
+    /// Linear constraints on several devices, or in a part of a model that no ranks complete.
+    #[error("linear constraints need a stepper of the whole model, or steppers of all its parts on CPUs")]
     Linear,
     /// Linear constraints beside what they are not computed with.
     #[error("linear constraints are not computed together with {what}")]
@@ -150,10 +150,7 @@ impl Problem<'_> {
         if self.is_lagged() {
             return Some("stiffness-proportional damping (BETA)");
         }
-        if !self.relaxation.is_empty() {
-            return Some("damping by relaxation mechanisms ([relaxation])");
-        }
-        (!self.dashpots.is_empty()).then_some("an impedance boundary (infinite elements)")
+        (!self.relaxation.is_empty()).then_some("damping by relaxation mechanisms ([relaxation])")
     }
 
     /// (1 − q) / (1 + q) and α m / 4Δt, kg/s², of a node, q = αΔt/2.
@@ -199,6 +196,19 @@ impl Problem<'_> {
             (!self.copied.is_empty(), "periodic sides (mpi)"),
         ];
         found.into_iter().find(|(is_there, _)| *is_there).map(|(_, what)| what)
+    }
+
+    /// The projection onto the linear constraints.
+    pub(super) fn projection(&self) -> Result<Projection, ProjectionError> {
+        let d = self.mesh.dimension as u64;
+        let mut is_prescribed = vec![false; self.mesh.n_nodes() * self.mesh.dimension];
+        self.constraints.iter().for_each(|held| is_prescribed[held.dof as usize] = true);
+        let inverse_mass = |dof: u64| {
+            let node = (dof / d) as usize;
+            let mass = self.lumped_mass[node] * (1.0 + 0.5 * self.damping_rate_of(node) * self.time_increment);
+            if is_prescribed[dof as usize] || mass <= 0.0 { 0.0 } else { 1.0 / mass }
+        };
+        Projection::new(&self.rows, inverse_mass)
     }
 
     fn check_rows(&self, n_dofs: usize) -> Result<(), StepperError> {

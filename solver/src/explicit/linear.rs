@@ -10,7 +10,6 @@ use pogo_kernels::explicit::{LinearRows, Problem, Projection, ProjectionError};
 use super::assemble::Actions;
 use super::loads::LoadError;
 use super::matter::Matter;
-use super::periodic::cpu_alone;
 use crate::call::Call;
 use crate::error::SolveError;
 use crate::observe::Observer;
@@ -19,12 +18,13 @@ use crate::run::conditions::{self, ConditionError, Dofs, ForceSum, is_absolute};
 /// Refuses what does not step models with linear constraints.
 ///
 /// # Errors
-/// A device that the user named.
-pub(super) fn check_call(setup: &Setup, call: &Call<'_>, observer: &mut dyn Observer) -> Result<(), SolveError> {
-    if setup.linear.is_empty() {
+/// Several devices, or devices of several processes.
+pub(super) fn check_call(setup: &Setup, call: &Call<'_>) -> Result<(), SolveError> {
+    if setup.linear.is_empty() || !call.team.is_several() || call.n_cuda_devices() == 0 {
         return Ok(());
     }
-    cpu_alone("linear constraints (*EQUATION, *TIE, …)", call, observer)
+    let what = "linear constraints (*EQUATION, *TIE, …)";
+    Err(call.refuse(format!("{what} are computed on one device, or on CPUs: name one device, or say --device cpu")))
 }
 
 /// Refuses rows that contradict what is prescribed, and notes those that say nothing new.

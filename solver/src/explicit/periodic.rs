@@ -35,7 +35,7 @@ pub(super) fn check_call(setup: &Setup, call: &Call<'_>, observer: &mut dyn Obse
 ///
 /// # Errors
 /// A named device.
-pub(super) fn cpu_alone(what: &str, call: &Call<'_>, observer: &mut dyn Observer) -> Result<(), SolveError> {
+fn cpu_alone(what: &str, call: &Call<'_>, observer: &mut dyn Observer) -> Result<(), SolveError> {
     if call.device.is_named() {
         return Err(call.refuse(format!("{what} are computed on the CPU only: say --device cpu, or leave it out")));
     }

@@ -21,12 +21,9 @@ use super::tables::{Block, Tables};
 use crate::device::{append, read};
 use crate::dynamics::Part;
 use crate::explicit::problem::{Problem, StepperError};
-use crate::explicit::projection::{Projected, Projection};
+use crate::explicit::projection::{FIX_EVERY, Projected, Projection};
 use crate::ranks::{Parcel, Ranks};
 use crate::simd::Real;
-
-/// Steps from one projection of u to the next.
-const FIX_EVERY: u64 = 64;
 
 /// Entries of the projection that take as long as a corner of an element.
 const ENTRIES_OF_CORNER: usize = 3;
@@ -132,14 +129,7 @@ impl Held {
             return Err(StepperError::Linear);
         }
         let d = tables.dimension as u64;
-        let mut is_prescribed = vec![false; problem.mesh.n_nodes() * tables.dimension];
-        problem.constraints.iter().for_each(|held| is_prescribed[held.dof as usize] = true);
-        let inverse_mass = |dof: u64| {
-            let node = (dof / d) as usize;
-            let mass = problem.lumped_mass[node] * (1.0 + 0.5 * problem.damping_rate_of(node) * problem.time_increment);
-            if is_prescribed[dof as usize] || mass <= 0.0 { 0.0 } else { 1.0 / mass }
-        };
-        let projection = Projection::new(&problem.rows, inverse_mass)?;
+        let projection = problem.projection()?;
         let rows = Places::new(tables);
         let place = |&dof: &u64| Place {
             row: part.local_own((dof / d) as usize).map(|node| rows.row(node)),

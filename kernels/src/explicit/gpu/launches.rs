@@ -1,12 +1,14 @@
 //! Which kernels step a model, and over which blocks or tiles.
 
-use super::KernelReport;
 use super::grids::room;
+use super::ground::Ground;
+use super::held::Held;
 use super::laws::law_name;
 use super::layout::{Material, Params, THREADS};
 use super::peers::Peers;
 use super::tables::Tables;
 use super::wet::Wet;
+use super::{ADVICE, KernelReport};
 use crate::device::layout::In;
 use crate::device::{Arena, DeviceError, Event, Gpu, Kernel, Module, Slice, Stream};
 use crate::dynamics::HaloExchange;
@@ -38,6 +40,10 @@ pub(super) enum Last<T> {
     Material(Material<T>),
     /// Where fluids and solids touch.
     Wet(Wet<T>),
+    /// Dashpots.
+    Ground(Ground),
+    /// Linear constraints.
+    Held(Held),
     /// The memory of other devices.
     Peers,
 }
@@ -65,6 +71,8 @@ pub(super) struct Launches<T> {
     pub single: Launch<T>,
     /// Two steps at a time, where the fans of the halo are there.
     pub double: Option<Launch<T>>,
+    /// What corrects a step when all nodes have moved.
+    corrections: Vec<Pass<T>>,
     second: Option<SecondStream>,
     /// Sends what other devices read after a step, where there are others.
     exchange: Option<HaloExchange<T>>,
@@ -109,6 +117,7 @@ impl<T: Real> Launches<T> {
         let mut launches = Self {
             single: Launch { passes: Vec::new(), steps: 1, repeats: false },
             double: None,
+            corrections: Vec::new(),
             second: None,
             exchange: None,
             _modules: Vec::new(),
@@ -126,8 +135,33 @@ impl<T: Real> Launches<T> {
                 launches.second = Some(SecondStream { stream, begins: Event::new()?, ends: Event::new()? });
             }
         }
+        if tables.is_corrected {
+            modules.push(launches.add_corrections(&mut finder, tables)?);
+        }
         launches._modules = modules;
         Ok(launches)
+    }
+
+    fn add_corrections(&mut self, finder: &mut Finder, tables: &Tables<T>) -> Result<Module, DeviceError> {
+        let module = finder.gpu.module("corrections")?;
+        let mut add = |finder: &mut Finder, name: &str, n_blocks: u32, last: Last<T>| -> Result<(), DeviceError> {
+            let kernel = finder.kernel(&module, format!("{name}_{}", T::NAME), 1, 0)?;
+            self.corrections.push(Pass { kernel, n_blocks, cooperative: false, list: In::null(), last });
+            Ok(())
+        };
+        if tables.ground.n_blocks() > 0 {
+            let ground = tables.ground.place(finder.arena, tables.unknowns)?;
+            add(finder, "ground", tables.ground.n_blocks(), Last::Ground(ground))?;
+        }
+        if let Some(tables) = &tables.held {
+            let (held, arena) = tables.place(finder.gpu, ADVICE)?;
+            tables
+                .kernels()
+                .into_iter()
+                .try_for_each(|(name, n_blocks)| add(finder, name, n_blocks, Last::Held(held)))?;
+            finder.arena.append(arena);
+        }
+        Ok(module)
     }
 
     fn add_fans(
@@ -201,13 +235,13 @@ impl<T: Real> Launches<T> {
     }
 
     /// Starts one launch, `k` rows after the current one, over the blocks `repeats` times. With `odd` it reads the second
-    /// arrays of the state and writes the first.
+    /// arrays of the state and writes the first. With `fixes` it also projects u onto linear constraints.
     pub fn start(
         &self,
         launch: &Launch<T>,
         (gpu, stream): (&Gpu, &Stream),
         (params, peers): (&Params<T>, &Peers<T>),
-        (k, odd, repeats): (usize, bool, usize),
+        (k, odd, repeats, fixes): (usize, bool, usize, bool),
         done: Slice<u32>,
     ) -> Result<(), DeviceError> {
         // What is counted for other devices is counted from the beginning.
@@ -216,7 +250,7 @@ impl<T: Real> Launches<T> {
         }
         let second = self.second.as_ref();
         second.map_or(Ok(()), |second| second.begins.order(stream, &second.stream))?;
-        for pass in &launch.passes {
+        let start = |pass: &Pass<T>, fixes: bool| -> Result<(), DeviceError> {
             let [u, du] = [params.u, params.du].map(|[a, b]| if odd { [b, a] } else { [a, b] });
             let mut params = Params { list: pass.list, u, du, ..*params };
             let (mut k, mut last) = (k as u32, pass.last);
@@ -224,6 +258,11 @@ impl<T: Real> Launches<T> {
             let last = match &mut last {
                 Last::Material(material) => std::ptr::from_mut(material).cast(),
                 Last::Wet(wet) => std::ptr::from_mut(wet).cast(),
+                Last::Ground(ground) => std::ptr::from_mut(ground).cast(),
+                Last::Held(held) => {
+                    held.fixes = u32::from(fixes);
+                    std::ptr::from_mut(held).cast()
+                }
                 Last::Peers => std::ptr::from_mut(&mut peers).cast(),
                 Last::Nothing => std::ptr::null_mut(),
             };
@@ -233,17 +272,24 @@ impl<T: Real> Launches<T> {
             unsafe {
                 if pass.cooperative {
                     let stream = second.map_or(stream, |second| &second.stream);
-                    pass.kernel.launch_resident(gpu, stream, pass.n_blocks, &mut arguments)?;
+                    pass.kernel.launch_resident(gpu, stream, pass.n_blocks, &mut arguments)
                 } else {
                     let grid = [pass.n_blocks, repeats as u32, 1];
-                    pass.kernel.launch_grid(stream, grid, pass.kernel.threads, &mut arguments)?;
+                    pass.kernel.launch_grid(stream, grid, pass.kernel.threads, &mut arguments)
                 }
             }
-        }
+        };
+        launch.passes.iter().try_for_each(|pass| start(pass, false))?;
         second.map_or(Ok(()), |second| second.ends.order(&second.stream, stream))?;
-        match self.exchange.as_ref().filter(|_| params.force_out.address() == 0) {
-            Some(exchange) => exchange.start(stream, u32::from(!odd)),
-            None => Ok(()),
+        if params.force_out.address() != 0 {
+            // No step is made.
+            return Ok(());
         }
+        self.corrections.iter().try_for_each(|pass| start(pass, false))?;
+        if fixes {
+            let held = self.corrections.iter().filter(|pass| matches!(pass.last, Last::Held(_)));
+            held.into_iter().try_for_each(|pass| start(pass, true))?;
+        }
+        self.exchange.as_ref().map_or(Ok(()), |exchange| exchange.start(stream, u32::from(!odd)))
     }
 }

@@ -49,11 +49,12 @@ impl Shared {
     /// What this device computes and sends; the other blocks leave its tables.
     pub fn lists<T: Real>(&self, problem: &Problem, view: &DeviceView, tables: &mut Tables<T>) -> Lists {
         let (me, n) = (self.accord.ranks.rank() as u32, self.accord.ranks.n_ranks());
-        if tables.by_colours.is_empty() && problem.mesh.dimension == 2 {
+        if tables.by_colours.is_empty() && problem.mesh.dimension == 2 && !tables.is_corrected {
             return Lists::Fans(Sent::new(&problem.blocks, view, tables.two_steps, &self.domain, me));
         }
         let lists = ElementLists::new(problem, view, &self.domain, n, me);
         tables.keep_part(&lists.roles);
+        tables.ground.keep(|node| self.part.local_own(node).is_some());
         Lists::Others(lists)
     }
 

@@ -17,13 +17,16 @@
 //! | `launches.rs` | the kernels and their launches |
 //! | `signals.rs` | signals evaluated on the device |
 //! | `peers.rs`, `halo.rs` | several devices: what they write into each other's memory, of triangles and of other elements |
+//! | `ground.rs`, `held.rs` | what corrects a step: dashpots, linear constraints |
 //! | `wet.rs` | pairs of nodes where fluids and solids touch |
 //! | `member.rs` | the part of a model that one of several devices has |
 
 mod arrays;
 mod fans;
 mod grids;
+mod ground;
 mod halo;
+mod held;
 mod launches;
 mod laws;
 mod layout;
@@ -42,7 +45,9 @@ use crate::device::{
 };
 use crate::dynamics::signals::Signals;
 use crate::dynamics::{State, Stepper, Steps};
+use crate::explicit::projection::FIX_EVERY;
 use crate::simd::Real;
+use held::{HeldTables, Joined};
 use launches::Launches;
 use layout::{Params, WINDOW};
 pub use member::GpuMember;
@@ -54,6 +59,7 @@ use wet::WetTables;
 
 /// Steps of one graph: twice an even number, so that a graph ends on the pair of arrays that it began with.
 const GRAPH_STEPS: usize = WINDOW as usize;
+const _: () = assert!(GRAPH_STEPS as u64 == FIX_EVERY);
 /// Memory kept free for recordings, bytes.
 const RESERVE: u64 = 256 << 20;
 /// What to use where a device is too small.
@@ -141,6 +147,8 @@ pub struct GpuStepper<T: Real> {
     unknowns: Unknowns,
     /// The model has solids and fluids.
     is_mixed: bool,
+    /// Linear constraints hold.
+    is_held: bool,
     /// External work and damped energy before this stepper's first step.
     energy_before: [f64; 2],
     report: GpuReport,
@@ -211,9 +219,6 @@ impl<T: Real> GpuStepper<T> {
         if !problem.copied.is_empty() {
             return Err(StepperError::Copied.into());
         }
-        if !problem.rows.is_empty() {
-            return Err(StepperError::Linear.into());
-        }
         Self::of_blocks(problem, state, signals, options, None).map(|(stepper, _)| stepper)
     }
 
@@ -251,6 +256,9 @@ impl<T: Real> GpuStepper<T> {
         if let Some(what) = problem.only_on_cpu() {
             return Err(StepperError::OnlyOnCpu { what }.into());
         }
+        if shared.is_some() && !problem.rows.is_empty() {
+            return Err(StepperError::Linear.into());
+        }
         check_signals(problem, signals)?;
         let view = problem.device.as_ref().ok_or(DeviceError::NoTables)?;
         let gpu = Gpu::open(options.ordinal)?;
@@ -258,6 +266,11 @@ impl<T: Real> GpuStepper<T> {
         let mut tables = Tables::<T>::new(problem, view, (gpu.multiprocessors, shared.is_none()))?;
         let sent = shared.map(|shared| shared.lists(problem, view, &mut tables));
         tables.wet = WetTables::new(problem, &tables)?;
+        if !problem.rows.is_empty() {
+            let joined = Joined::new(problem).map_err(StepperError::from)?;
+            joined.check(&gpu, ADVICE)?;
+            tables.held = Some(HeldTables::new(problem, &joined, &mut tables));
+        }
         let fans = arrays::Fans::new(problem, view, &tables);
         let unknowns = Unknowns { of_node: tables.unknowns, dimension: problem.mesh.dimension };
         let (displacement, increment) = (unknowns.narrow(&state.displacement), unknowns.narrow(&state.increment));
@@ -275,6 +288,8 @@ impl<T: Real> GpuStepper<T> {
         let later = 8 * (problem.lumped_mass.len() + n_unknowns) as u64
             + lists
             + tables.wet.bytes()
+            + tables.ground.bytes()
+            + tables.held.as_ref().map_or(0, HeldTables::bytes)
             + DeviceSignals::bytes(signals);
         let mut arena = plan.place(&gpu, later + RESERVE, ADVICE, &mut params)?;
 
@@ -316,6 +331,7 @@ impl<T: Real> GpuStepper<T> {
             n_unknowns,
             unknowns,
             is_mixed: tables.is_mixed,
+            is_held: tables.held.is_some(),
             energy_before: [state.external_work, state.damped_energy],
             report,
             arena,
@@ -338,9 +354,15 @@ impl<T: Real> GpuStepper<T> {
         self.launches.double = None;
     }
 
-    /// Starts the launches of `n_steps` steps, at most [`GRAPH_STEPS`], and makes the signals of those after them; returns which
+    /// Starts the launches of `n_steps` steps from step `first` on, at most [`GRAPH_STEPS`], and makes the signals of those after them; returns which
     /// pair of arrays holds the state after them.
-    fn start_steps(&self, n_steps: usize, mut odd: bool, peers: &mut Peers<T>) -> Result<bool, DeviceError> {
+    fn start_steps(
+        &self,
+        first: u64,
+        n_steps: usize,
+        mut odd: bool,
+        peers: &mut Peers<T>,
+    ) -> Result<bool, DeviceError> {
         let (on, launches) = ((&self.gpu, &self.stream), &self.launches);
         let one_pass = self.shared.as_ref().filter(|_| self.one_pass);
         let mut k = 0;
@@ -350,7 +372,8 @@ impl<T: Real> GpuStepper<T> {
                 _ => &launches.single,
             };
             let repeats = if launch.repeats && one_pass.is_none() { (n_steps - k) / launch.steps } else { 1 };
-            let started = launches.start(launch, on, (&self.params, peers), (k, odd, repeats), self.done);
+            let fixes = (first + k as u64 + 1).is_multiple_of(FIX_EVERY);
+            let started = launches.start(launch, on, (&self.params, peers), (k, odd, repeats, fixes), self.done);
             match one_pass {
                 Some(shared) => shared.accord.agree(started.and_then(|()| self.stream.synchronize()))?,
                 None => started?,
@@ -370,22 +393,30 @@ impl<T: Real> GpuStepper<T> {
         self.signals.begin()?;
         let mut remaining = n_steps;
         let mut peers = self.peers;
-        if self.step % 2 == 1 && self.launches.double.is_some() {
-            // Pairs of steps begin at even ones, however the run is cut.
-            self.odd = self.start_steps(1, self.odd, &mut peers)?;
-            remaining -= 1;
+        let end = self.step + n_steps as u64;
+        // Pairs of steps begin at even ones, however the run is cut, and a graph always projects u after its last step.
+        let alone = match &self.launches.double {
+            Some(_) => self.step % 2,
+            None if self.is_held => self.step.wrapping_neg() % FIX_EVERY,
+            None => 0,
+        };
+        let alone = remaining.min(alone as usize);
+        if alone > 0 {
+            self.odd = self.start_steps(self.step, alone, self.odd, &mut peers)?;
+            remaining -= alone;
         }
         while remaining >= GRAPH_STEPS {
+            let first = end - remaining as u64;
             if self.shared.is_some() {
                 // A graph would count the same passes again.
-                self.odd = self.start_steps(GRAPH_STEPS, self.odd, &mut peers)?;
+                self.odd = self.start_steps(first, GRAPH_STEPS, self.odd, &mut peers)?;
                 remaining -= GRAPH_STEPS;
                 continue;
             }
             let which = usize::from(self.odd);
             if self.graphs[which].is_none() {
                 let graph = Graph::record(&self.stream, || {
-                    self.start_steps(GRAPH_STEPS, self.odd, &mut Peers::zeroed()).map(|_| ())
+                    self.start_steps(first, GRAPH_STEPS, self.odd, &mut Peers::zeroed()).map(|_| ())
                 })?;
                 self.graphs[which] = Some(graph);
             }
@@ -394,7 +425,7 @@ impl<T: Real> GpuStepper<T> {
             }
             remaining -= GRAPH_STEPS;
         }
-        let odd = self.start_steps(remaining, self.odd, &mut peers)?;
+        let odd = self.start_steps(end - remaining as u64, remaining, self.odd, &mut peers)?;
         self.stream.synchronize()?;
         (self.odd, self.peers) = (odd, if self.shared.is_some() { peers } else { Peers::zeroed() });
         self.step += n_steps as u64;
@@ -412,7 +443,7 @@ impl<T: Real> GpuStepper<T> {
         let mut params = Params { force_out: force.at(), ..self.params };
         params.u[0] = displacement.at();
         let (on, launches) = ((&self.gpu, &self.stream), &self.launches);
-        launches.start(&launches.single, on, (&params, &Peers::zeroed()), (0, false, 1), self.done)?;
+        launches.start(&launches.single, on, (&params, &Peers::zeroed()), (0, false, 1, false), self.done)?;
         Ok(force)
     }
 
@@ -437,6 +468,10 @@ impl<T: Real> GpuStepper<T> {
         let mut moved = self.record.grow(n_steps)?;
         moved |= self.recording.grow(n_recorded)?;
         self.record.write(&rows)?;
+        if self.is_held {
+            // Forces of constraints on what no row names are not written.
+            self.recording.clear(&self.stream)?;
+        }
         (self.params.record, self.params.recording) = (self.record.at(), self.recording.at());
         if moved {
             self.graphs = [None, None];

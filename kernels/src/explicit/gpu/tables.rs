@@ -11,6 +11,8 @@ use rayon::prelude::*;
 
 use super::super::{Problem, StepperError};
 use super::grids::{Launched, Role, Tiles};
+use super::ground::GroundTables;
+use super::held::HeldTables;
 use super::laws::{is_parallelepiped, law_name, law_number, law_of_parallelepipeds};
 use super::layout::*;
 use super::wet::WetTables;
@@ -31,6 +33,11 @@ pub(super) struct Tables<T> {
     /// Elements of solids and of fluids.
     pub is_mixed: bool,
     pub wet: WetTables<T>,
+    pub ground: GroundTables,
+    /// Linear constraints; made behind all else.
+    pub held: Option<HeldTables>,
+    /// What a step makes is corrected before the next begins, so that a launch makes one step.
+    pub is_corrected: bool,
     /// Bit l: law l is among the blocks that are stepped by colours.
     pub laws: u32,
     /// The halo's fans are there: two steps may be made at a time.
@@ -209,7 +216,8 @@ impl<T: Real> Tables<T> {
     ) -> Result<Self, StepperError> {
         let (blocks, once) = (&problem.blocks, problem.mesh.dimension == 3);
         let fans = fan_blocks(problem, device)?;
-        let two_steps = !device.halo_fan.is_empty() && fans.iter().all(|&fans| fans);
+        let is_corrected = !(problem.dashpots.is_empty() && problem.rows.is_empty());
+        let two_steps = !is_corrected && !device.halo_fan.is_empty() && fans.iter().all(|&fans| fans);
         let outer = |b: usize| outer_nodes(device, two_steps, b);
         let by_node = Specials::new(problem);
         let acts = |node: usize| by_node.has(node as u32) || problem.damping_rate_of(node) != 0.0;
@@ -251,6 +259,7 @@ impl<T: Real> Tables<T> {
             tiles,
             unknowns,
             is_mixed,
+            is_corrected,
             ..Self::default()
         };
         if problem.stiffness_factor.iter().any(|&factor| factor != 1.0) {
@@ -260,7 +269,10 @@ impl<T: Real> Tables<T> {
         tables.add_blocks(problem, device, &fans, &by_node);
         tables.take_tiles(problem);
         tables.add_act_nodes(&by_node);
-        if tables.by_colours.is_empty() {
+        if !problem.dashpots.is_empty() {
+            tables.ground = GroundTables::new(problem, &by_node, &mut tables);
+        }
+        if tables.by_colours.is_empty() && !is_corrected {
             // A launch over all blocks needs no list, and one that waits for none may have many steps.
             tables.by_fans.clear();
             if !once {
@@ -573,7 +585,7 @@ fn shared_by_fans(row: &Block, number: u32, n_materials: u32) -> [u32; 2] {
 }
 
 /// Adds those of one node, which has this local number.
-fn add_specials(specials: &mut Vec<Special>, of_node: &[(u32, Special)], local: u32) {
+pub(super) fn add_specials(specials: &mut Vec<Special>, of_node: &[(u32, Special)], local: u32) {
     specials.extend(of_node.iter().enumerate().map(|(i, &(_, special))| {
         let last = if i + 1 == of_node.len() { LAST } else { 0 };
         Special { kind: special.kind | last | local << LOCAL_AT, ..special }
@@ -581,7 +593,7 @@ fn add_specials(specials: &mut Vec<Special>, of_node: &[(u32, Special)], local: 
 }
 
 /// Forces, supports and monitors, by node; of one node the forces first, then supports, then monitors.
-struct Specials {
+pub(super) struct Specials {
     sorted: Vec<(u32, Special)>,
     marked: Vec<bool>,
 }
@@ -604,7 +616,9 @@ impl Specials {
             let (value, signal) = (constraint.value, constraint.signal);
             sorted.push((node as u32, Special { kind: SUPPORT, component, value, signal, mass, damping, ..blank }));
         }
-        for (column, &dof) in problem.monitors.iter().enumerate() {
+        let n_dofs = (problem.mesh.n_nodes() * dimension) as u64;
+        // Beyond are forces of linear constraints.
+        for (column, &dof) in problem.monitors.iter().enumerate().filter(|(_, dof)| **dof < n_dofs) {
             let (node, component) = locate(dof);
             let column = column as u32;
             sorted.push((node as u32, Special { kind: MONITOR, component, column, ..blank }));
@@ -622,7 +636,7 @@ impl Specials {
     }
 
     /// Of the nodes from `first` up to `last`.
-    fn of(&self, first: u32, last: u32) -> &[(u32, Special)] {
+    pub fn of(&self, first: u32, last: u32) -> &[(u32, Special)] {
         let start = self.sorted.partition_point(|&(node, _)| node < first);
         let end = start + self.sorted[start..].partition_point(|&(node, _)| node < last);
         &self.sorted[start..end]

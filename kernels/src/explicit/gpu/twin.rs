@@ -1,10 +1,14 @@
-//! The kernels of fluids compiled for the host (host.cuh): models with fluids step by step as a device steps them.
+//! The kernels compiled for the host (host.cuh), but for fans: models step by step as a device steps them.
 
 use std::ffi::c_void;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::arrays;
+use super::ground::{self, Ground};
+use super::held::{self, Held, HeldTables, Joined};
+use super::launches::Last;
 use super::layout::{Params, THREADS};
+
 use super::tables::Tables;
 use super::wet::{Wet, WetTables};
 use super::{Unknowns, grids, laws, layout, wet};
@@ -12,6 +16,7 @@ use crate::device::field;
 use crate::device::layout::{In, Out, Pointer as _};
 use crate::dynamics::State;
 use crate::dynamics::signals::Signals;
+use crate::explicit::projection::FIX_EVERY;
 use crate::explicit::{Problem, StepperError};
 use crate::simd::Real;
 
@@ -24,6 +29,12 @@ fn library(double: bool) -> Option<&'static libloading::Library> {
     LIBRARIES[usize::from(double)].get_or_init(|| compile(double)).as_ref()
 }
 
+/// The kernels keep their threads in variables that all launches have in common.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn compile(double: bool) -> Option<libloading::Library> {
     let folder = tempfile::tempdir().expect("a folder");
     let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
@@ -31,6 +42,10 @@ fn compile(double: bool) -> Option<libloading::Library> {
     let code = format!(
         "#define POGO_ON_HOST \"{sources}/device/host.cuh\"\n\
          #include \"{sources}/explicit/gpu/setup.cu\"\n\
+         #include \"{sources}/explicit/gpu/colours.cu\"\n\
+         #include \"{sources}/explicit/gpu/solids.cu\"\n\
+         #include \"{sources}/explicit/gpu/march.cu\"\n\
+         #include \"{sources}/explicit/gpu/corrections.cu\"\n\
          #include \"{sources}/explicit/gpu/fluids_plane.cu\"\n\
          #include \"{sources}/explicit/gpu/fluids.cu\"\n\
          typedef {real} R;\n\
@@ -39,6 +54,8 @@ fn compile(double: bool) -> Option<libloading::Library> {
                  if (kind == 0) ((void (*)(Params<R>, u32))kernel)(*p, k);\n\
                  if (kind == 1) ((void (*)(Params<R>, u32, Wet<R>))kernel)(*p, k, *(const Wet<R> *)last);\n\
                  if (kind == 2) ((void (*)(Params<R>, u32, Material<R>))kernel)(*p, k, *(const Material<R> *)last);\n\
+                 if (kind == 3) ((void (*)(Params<R>, u32, Ground))kernel)(*p, k, *(const Ground *)last);\n\
+                 if (kind == 4) ((void (*)(Params<R>, u32, Held))kernel)(*p, k, *(const Held *)last);\n\
              }});\n\
          }}\n\
          extern \"C\" void place(const Params<R> *p, u32 blocks, const double *x, u32 dimension, double length, double quantum, u32 tiles) {{\n\
@@ -48,15 +65,17 @@ fn compile(double: bool) -> Option<libloading::Library> {
     );
     std::fs::write(folder.path().join("twin.cpp"), code).expect("can write");
     drop(wet::header::header().compiler(folder.path()));
+    drop(ground::header::header().compiler(folder.path()));
+    drop(held::header::header().compiler(folder.path()));
     let mut compiler = layout::header::header().compiler(folder.path());
     compiler.args(["-O1", "-w", "-shared", "-fPIC", "-o", "twin.so", "twin.cpp"]);
     if double {
         compiler.arg("-DPOGO_F64");
     }
     match compiler.current_dir(folder.path()).status() {
-        Ok(status) => assert!(status.success(), "the kernels of fluids do not compile for the host"),
+        Ok(status) => assert!(status.success(), "the kernels do not compile for the host"),
         Err(_) => {
-            pogo_tests::skip("there is no C++ compiler for the kernels of fluids");
+            pogo_tests::skip("there is no C++ compiler for the kernels");
             return None;
         }
     }
@@ -72,11 +91,24 @@ struct Pass<T> {
     threads: u32,
     bytes: u32,
     list: In<u32>,
-    last: Option<Wet<T>>,
-    material: Option<layout::Material<T>>,
+    last: Last<T>,
 }
 
-/// Steps a model with fluids on the host as a device does.
+impl<T> Pass<T> {
+    /// What the kernel takes last, and its number in `compile`.
+    fn last(&self) -> (*const c_void, u32) {
+        match &self.last {
+            Last::Nothing => (std::ptr::null(), 0),
+            Last::Wet(wet) => (std::ptr::from_ref(wet).cast(), 1),
+            Last::Material(material) => (std::ptr::from_ref(material).cast(), 2),
+            Last::Ground(ground) => (std::ptr::from_ref(ground).cast(), 3),
+            Last::Held(held) => (std::ptr::from_ref(held).cast(), 4),
+            Last::Peers => unreachable!("no devices"),
+        }
+    }
+}
+
+/// Steps a model on the host as a device does.
 pub(in crate::explicit) struct Twin<T> {
     library: &'static libloading::Library,
     params: Params<T>,
@@ -112,6 +144,9 @@ impl<T: Real> Twin<T> {
         let view = problem.device.as_ref().expect("a problem with tables for devices");
         let mut tables = Tables::<T>::new(problem, view, (4, true))?;
         tables.wet = WetTables::new(problem, &tables)?;
+        if !problem.rows.is_empty() {
+            tables.held = Some(HeldTables::new(problem, &Joined::new(problem)?, &mut tables));
+        }
         let unknowns = Unknowns { of_node: tables.unknowns, dimension: problem.mesh.dimension };
         let (u, du) = (unknowns.narrow::<T>(&state.displacement), unknowns.narrow::<T>(&state.increment));
         let fans = arrays::Fans::new(problem, view, &tables);
@@ -125,6 +160,7 @@ impl<T: Real> Twin<T> {
         params.row = In::from_address(array(&mut memory, &[0_u32]));
         let n_tiles = tables.tiles.as_ref().map_or(0, |tiles| tiles.rows.len()) as u32;
         let d = problem.mesh.dimension as u32;
+        let turn = turn();
         // SAFETY: as declared in `compile`, with arrays of the tables.
         unsafe {
             type Place<T> = unsafe extern "C" fn(*const Params<T>, u32, *const f64, u32, f64, f64, u32);
@@ -132,6 +168,7 @@ impl<T: Real> Twin<T> {
             let (blocks, x) = (tables.blocks.len() as u32, problem.mesh.coordinates.as_ptr());
             place(&params, blocks, x, d, tables.units.length, tables.units.quantum, n_tiles);
         }
+        drop(turn);
         let passes = passes(&tables, &mut memory);
         let (n_unknowns, n_energies) = (u.len(), tables.n_energy_rows);
         Ok(Some(Self { library, params, passes, unknowns, n_unknowns, n_energies, step: state.step, memory }))
@@ -144,18 +181,22 @@ impl<T: Real> Twin<T> {
 
     fn launch(&self, k: u32, params: &Params<T>) {
         type Step<T> = unsafe extern "C" fn(*mut c_void, *const Params<T>, u32, *const c_void, u32, u32, u32, u32);
-        for pass in &self.passes {
+        let makes_step = params.force_out.address() == 0;
+        let fixes = (self.step + u64::from(k) + 1).is_multiple_of(FIX_EVERY);
+        let is_due = |pass: &&Pass<T>| match &pass.last {
+            Last::Held(held) => makes_step && (fixes || held.fixes == 0),
+            Last::Ground(_) => makes_step,
+            _ => true,
+        };
+        let _turn = turn();
+        for pass in self.passes.iter().filter(is_due) {
             let params = Params { list: pass.list, ..*params };
-            let (last, kind): (*const c_void, u32) = match (&pass.last, &pass.material) {
-                (Some(wet), _) => (std::ptr::from_ref(wet).cast(), 1),
-                (None, Some(material)) => (std::ptr::from_ref(material).cast(), 2),
-                (None, None) => (std::ptr::null(), 0),
-            };
+            let (last, kind) = pass.last();
             // SAFETY: a kernel of the name with the arguments of its kind.
             unsafe {
                 let step: libloading::Symbol<Step<T>> = self.library.get(b"step\0").expect("defined in `compile`");
                 let kernel: libloading::Symbol<*mut c_void> =
-                    self.library.get(format!("{}\0", pass.kernel).as_bytes()).expect("a kernel of fluids");
+                    self.library.get(format!("{}\0", pass.kernel).as_bytes()).expect("a kernel but those of fans");
                 step(*kernel, &params, k, last, kind, pass.blocks, pass.threads, pass.bytes);
             }
         }
@@ -165,7 +206,10 @@ impl<T: Real> Twin<T> {
     pub fn advance(&mut self, n_steps: usize, signals: &Signals<'_>) -> (State, Vec<f64>) {
         let table = signals.clone().table(self.step, n_steps + 2);
         let n_recorded = n_steps * self.params.n_monitors as usize * 3;
-        let recording = array(&mut self.memory, &vec![f64::NAN; n_recorded]);
+        // A device clears the records of constraints' forces, which are not all written.
+        let is_held = self.passes.iter().any(|pass| matches!(pass.last, Last::Held(_)));
+        let unwritten = if is_held { 0.0 } else { f64::NAN };
+        let recording = array(&mut self.memory, &vec![unwritten; n_recorded]);
         let rows: Vec<i32> = (0..n_steps as i32).collect();
         self.params.signals = In::from_address(array(&mut self.memory, &table.values));
         self.params.n_signals = table.n_signals as u32;
@@ -203,11 +247,14 @@ impl<T: Real> Twin<T> {
 
 /// The launches of a step.
 fn passes<T: Real>(tables: &Tables<T>, memory: &mut Vec<Vec<u128>>) -> Vec<Pass<T>> {
-    let wet = tables.is_mixed.then(|| Wet {
-        pairs: In::from_address(array(memory, &tables.wet.pairs)),
-        first: In::from_address(array(memory, &tables.wet.first)),
-        later: In::from_address(array(memory, &tables.wet.later)),
-    });
+    let wet = match tables.is_mixed {
+        true => Last::Wet(Wet {
+            pairs: In::from_address(array(memory, &tables.wet.pairs)),
+            first: In::from_address(array(memory, &tables.wet.first)),
+            later: In::from_address(array(memory, &tables.wet.later)),
+        }),
+        false => Last::Nothing,
+    };
     let mut passes = Vec::new();
     if !tables.by_colours.is_empty() {
         passes.push(Pass {
@@ -217,7 +264,6 @@ fn passes<T: Real>(tables: &Tables<T>, memory: &mut Vec<Vec<u128>>) -> Vec<Pass<
             bytes: if tables.once { tables.rooms() } else { tables.shared[2] },
             list: In::from_address(array(memory, &tables.by_colours)),
             last: wet,
-            material: None,
         });
     }
     for launch in tables.tiles.iter().flat_map(|tiles| &tiles.launches) {
@@ -227,20 +273,52 @@ fn passes<T: Real>(tables: &Tables<T>, memory: &mut Vec<Vec<u128>>) -> Vec<Pass<
             threads: THREADS,
             bytes: grids::room(size_of::<T>(), tables.unknowns),
             list: In::from_address(array(memory, &launch.tiles)),
-            last: None,
-            material: Some(tables.materials[launch.material]),
+            last: Last::Material(tables.materials[launch.material]),
         });
     }
     let n_act_nodes = tables.tiles.as_ref().map_or(0, |tiles| tiles.act_nodes.len()) as u32;
     if n_act_nodes > 0 {
         passes.push(Pass {
-            kernel: format!("act_{}_acoustic", T::NAME),
+            kernel: format!("act_{}{}", T::NAME, if tables.has_one_unknown() { "_acoustic" } else { "" }),
             blocks: n_act_nodes.div_ceil(THREADS),
             threads: THREADS,
             bytes: 0,
             list: In::null(),
-            last: None,
-            material: None,
+            last: Last::Nothing,
+        });
+    }
+    if let Some(tables) = &tables.held {
+        let mut held = tables.held();
+        memory.append(&mut tables.plan().place_on_host(&mut held));
+        let pass = |fixes, (name, blocks)| Pass {
+            kernel: format!("{name}_{}", T::NAME),
+            blocks,
+            threads: THREADS,
+            bytes: 0,
+            list: In::null(),
+            last: Last::Held(Held { fixes, ..held }),
+        };
+        passes.extend(
+            [0, 1]
+                .into_iter()
+                .flat_map(|fixes| tables.kernels().into_iter().map(move |kernel| (fixes, kernel)))
+                .map(|(fixes, kernel)| pass(fixes, kernel)),
+        );
+    }
+    if tables.ground.n_blocks() > 0 {
+        let (entries, blocks) = tables.ground.rows();
+        let [entries, blocks] = [array(memory, entries), array(memory, blocks)];
+        passes.push(Pass {
+            kernel: format!("ground_{}", T::NAME),
+            blocks: tables.ground.n_blocks(),
+            threads: THREADS,
+            bytes: 0,
+            list: In::null(),
+            last: Last::Ground(Ground {
+                entries: In::from_address(entries),
+                blocks: In::from_address(blocks),
+                n_numbers: tables.unknowns as u64,
+            }),
         });
     }
     passes

@@ -9,14 +9,14 @@ const LARGEST_BORDER: usize = 2000;
 
 /// Massless unknowns and rows without a pivot that hang together.
 #[derive(Debug, Clone)]
-pub(super) struct Border {
+pub(in crate::explicit) struct Border {
     /// Rows among the unknowns of the sparse part, then massless unknowns.
     pub rows: Vec<u32>,
     pub massless: Vec<u32>,
     /// Unknowns of the sparse part.
     pub inner: Vec<u32>,
     /// F_PP⁻¹ F_PQ, (n_inner, n_border).
-    responses: Vec<f64>,
+    pub responses: Vec<f64>,
     inverse: Inverse,
 }
 
@@ -27,7 +27,7 @@ impl Border {
     ///
     /// # Errors
     /// Too many of them.
-    pub fn new(
+    pub(super) fn new(
         (factor, matrix): (&Factor, &Symmetric),
         terms: &[(u32, u32, f64)],
         [inner, rows, massless]: [Vec<u32>; 3],
@@ -80,6 +80,16 @@ impl Border {
     /// Entries of its matrices.
     pub fn n_entries(&self) -> usize {
         self.responses.len() + self.inverse.n * self.inverse.n
+    }
+
+    /// Unknowns of the border.
+    pub fn n(&self) -> usize {
+        self.inverse.n
+    }
+
+    /// K⁻¹, (n, n).
+    pub fn inverse(&self) -> &[f64] {
+        &self.inverse.values
     }
 
     /// Rows that follow from others.

@@ -5,6 +5,8 @@
 
 use amd::Control;
 
+use crate::union::Union;
+
 /// A pivot below this part of what it is the difference of is rounding: its row follows from rows before it.
 const RANK: f64 = 1e-11;
 
@@ -109,6 +111,20 @@ impl Factor {
             }
         }
         left_out
+    }
+
+    /// Number of rows.
+    pub fn n(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Joins the rows of F that hang together.
+    pub fn join(&self, union: &Union) {
+        for (column, ends) in self.column_first.windows(2).enumerate() {
+            for &row in &self.rows[ends[0] as usize..ends[1] as usize] {
+                union.join(self.order[column], self.order[row as usize]);
+            }
+        }
     }
 
     /// Replaces a right-hand side by the solution. `work` is as long.

@@ -26,6 +26,7 @@ mod carry;
 mod dense;
 mod factor;
 mod rows;
+mod sets;
 
 #[cfg(test)]
 mod tests;
@@ -34,12 +35,15 @@ use std::collections::BTreeMap;
 
 use crate::dynamics::Constraint;
 use crate::union::Union;
-use border::Border;
+pub(in crate::explicit) use border::Border;
 use factor::{Factor, Symmetric};
 pub use rows::{LinearRows, ProjectionError};
+pub(in crate::explicit) use sets::Sets;
 
 /// Rows that share a degree of freedom with mass; beyond so many it stays an unknown.
 const MANY_ROWS: usize = 8;
+/// Steps from one projection of u to the next.
+pub const FIX_EVERY: u64 = 64;
 /// Part of what a signal moves that rounding explains where rows contradict nothing.
 const ROUNDING: f64 = 1e-8;
 
@@ -145,8 +149,18 @@ impl Projection {
         self.first.len() - 1
     }
 
+    /// Terms of prescribed massless unknowns: row, signal, and coefficient times value.
+    pub(super) fn moving(&self) -> &[(u32, u32, f64)] {
+        &self.moving
+    }
+
+    /// Massless unknowns and rows without a pivot, by the sets that hang together.
+    pub(super) fn borders(&self) -> &[Border] {
+        &self.borders
+    }
+
     /// Terms of a row: index among the touched degrees of freedom, and coefficient.
-    fn terms(&self, row: usize) -> impl Iterator<Item = (usize, f64)> {
+    pub(super) fn terms(&self, row: usize) -> impl Iterator<Item = (usize, f64)> {
         let terms = self.first[row] as usize..self.first[row + 1] as usize;
         self.places[terms.clone()].iter().map(|&place| place as usize).zip(self.coefficients[terms].iter().copied())
     }

@@ -1,0 +1,168 @@
+//! What corrects a step when all nodes have moved: dashpots and linear constraints.
+
+use pogo_formats::mesh::ElementLaw;
+
+use super::*;
+use crate::explicit::tests::ground;
+
+/// Dashpots at every seventh node, of fluids at the pressure alone.
+fn dashpots(problem: &Problem) -> Vec<Dashpot> {
+    let (d, n) = (problem.mesh.dimension, problem.mesh.n_nodes());
+    let fluid = problem.mesh.fluid_nodes();
+    let mut all = ground::dashpots(&problem.lumped_mass, problem.time_increment, d, (n - 1) as u32);
+    let of_fluid = |dashpot: &&mut Dashpot| fluid.get(dashpot.node as usize).is_some_and(|&fluid| fluid);
+    for dashpot in all.iter_mut().filter(of_fluid) {
+        let pressure = dashpot.matrix[0][0];
+        dashpot.matrix = [[0.0; 3]; 3];
+        dashpot.matrix[0][0] = pressure;
+    }
+    // Some are at nodes of a solid that touch a fluid, some at those of the fluid, some at both.
+    let touching = |node: u32| problem.wet.iter().any(|pair| pair.solid == node || pair.fluid == node);
+    assert!(problem.wet.is_empty() || all.iter().any(|dashpot| touching(dashpot.node)));
+    all
+}
+
+/// Boxes of solids: each kind, in a grid and in two materials.
+fn solid_cases(cells: [[usize; 3]; 2], capacity: usize, check: &mut dyn FnMut(&str, Arranged)) {
+    let (steel, other) = (isotropic(210e9, 0.3), isotropic(70e9, 0.33));
+    for kind in ElementKind::SOLIDS {
+        for materials in [&[steel][..], &[steel, other], &[anisotropic(), other]] {
+            let case = Arranged::new(box_mesh(kind, cells[kind.dimension() - 2], 1e-3, 0.2), materials, capacity);
+            check(&format!("{} {}", kind.name(), materials.len()), case);
+        }
+    }
+}
+
+#[test]
+fn dashpots_on_the_host_as_on_the_cpu() {
+    let mut check = |what: &str, case: Arranged| {
+        let mut problem = problem_of(&case, what);
+        if problem.mesh.groups.iter().any(|group| group.kind.law() == ElementLaw::Triangle) {
+            // Fans are not compiled for the host.
+            problem.stiffness_factor = vec![1.1; case.mesh.n_elements()];
+        }
+        problem.dashpots = dashpots(&problem);
+        compare_twin::<f64>(&case, &problem, what, 1e-12);
+        compare_twin::<f32>(&case, &problem, what, 1e-5);
+    };
+    solid_cases([[9, 8, 0], [5, 5, 5]], 60, &mut check);
+    let mut distorted = |what: &str, case: Arranged| {
+        if what.contains("distorted") {
+            check(what, case);
+        }
+    };
+    fluid_cases([[9, 8, 0], [7, 6, 6]], 60, &mut distorted);
+}
+
+#[test]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
+fn dashpots_as_on_the_cpu() {
+    let mut check = |what: &str, case: Arranged| {
+        let mut problem = problem_of(&case, what);
+        problem.dashpots = dashpots(&problem);
+        compare::<f64>(&case, &problem, &format!("dashpots, {what} f64"), 1e-12);
+        compare::<f32>(&case, &problem, &format!("dashpots, {what} f32"), 1e-5);
+    };
+    solid_cases([[40, 35, 0], [13, 11, 9]], 300, &mut check);
+    fluid_cases([[40, 35, 0], [13, 11, 9]], 300, &mut check);
+}
+
+/// Sub-domains of one device give the bits of all of it, energies included.
+#[test]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
+fn dashpots_in_parts_of_a_device() {
+    for kind in [ElementKind::Cpe3, ElementKind::Cpe4r, ElementKind::C3d4, ElementKind::C3d8] {
+        let cells = if kind.dimension() == 2 { [90, 60, 0] } else { [16, 14, 12] };
+        let mut case = Arranged::new(box_mesh(kind, cells, 1e-3, 0.2), &[isotropic(200e9, 0.3)], 250);
+        case.device.grid_size.clear();
+        case.device.grid_material.clear();
+        case.device.grid_places.clear();
+        let mut problem = case.problem();
+        problem.dashpots = dashpots(&problem);
+        println!("dashpots, {}", kind.name());
+        parts_of::<f64>(&case, &problem, &[0, 0, 0], true, |b, n| (b * 3 / n) as u32);
+        parts_of::<f32>(&case, &problem, &[0, 0], false, |b, _| (b / 2 % 2) as u32);
+    }
+}
+
+/// Adds a row over degrees of freedom, or massless unknowns beyond.
+fn add_row(rows: &mut LinearRows, terms: impl IntoIterator<Item = (u64, f64)>) {
+    for (dof, coefficient) in terms {
+        rows.dofs.push(dof);
+        rows.coefficients.push(coefficient);
+    }
+    rows.first.push(rows.dofs.len() as u32);
+}
+
+/// A tie with followers in chains, nodes that follow a massless unknown, one that many follow, a mean, a massless unknown that is
+/// prescribed, rows of prescribed degrees of freedom and rows that follow from others; monitors of motion and of forces.
+fn constrain(problem: &mut Problem, n_nodes: u64) {
+    let d = problem.mesh.dimension as u64;
+    let n_dofs = n_nodes * d;
+    let prescribed = Constraint { dof: 1, signal: 3, value: 1e-7 };
+    let mut rows =
+        LinearRows { first: vec![0], n_dofs, n_massless: 3, prescribed: vec![prescribed], ..LinearRows::default() };
+    let (tied, fifth) = (n_nodes / 9, n_nodes / 5);
+    for c in 0..d {
+        for k in 0..tied {
+            let [node, to] = [fifth + 2 * k, 3 * fifth + k].map(|node| node * d + c);
+            add_row(&mut rows, [(node, 1.0), (to, -0.6), (to + d, -0.4)]);
+        }
+        // Massless unknown 0 in components of their own scale; unknown 1 is prescribed.
+        for k in 0..20 {
+            add_row(&mut rows, [((2 + 3 * k) * d + c, 1.0), (n_dofs, -1.0 - c as f64)]);
+        }
+    }
+    for k in 0..20 {
+        add_row(&mut rows, [((fifth - 1 - k) * d, 1.0), ((fifth + 1) * d + 1, -0.5 + noise(k))]);
+    }
+    add_row(&mut rows, (0..40).map(|k| ((n_nodes - 2 - k) * d, 1.0)).chain([(n_dofs + 2, -40.0)]));
+    add_row(&mut rows, [((n_nodes - 3) * d + 1, 1.0), (n_dofs + 1, -1.0)]);
+    // What follows from others.
+    for at in [0, 3 * tied as usize / 2] {
+        let terms: Vec<(u64, f64)> = rows.terms(at).map(|(dof, c)| (dof, 2.0 * c)).collect();
+        add_row(&mut rows, terms);
+    }
+    let named: Vec<u64> = rows.dofs.iter().copied().filter(|&dof| dof < n_dofs).collect();
+    // Some of what rows name is loaded, some prescribed to rest.
+    problem.forces.extend(named.iter().step_by(11).map(|&dof| NodalForce {
+        dof,
+        signal: (dof % 9) as u32,
+        value: 40.0,
+    }));
+    problem.constraints.retain(|held| held.value == 0.0 || named.binary_search(&held.dof).is_err());
+    problem.constraints.retain(|held| held.value == 0.0);
+    problem.monitors.extend(named.iter().step_by(7));
+    problem.monitors.extend((0..n_dofs).step_by(17).map(|dof| n_dofs + dof));
+    problem.rows = rows;
+}
+
+#[test]
+fn linear_constraints_on_the_host_as_on_the_cpu() {
+    let mut check = |what: &str, case: Arranged| {
+        // Barriers take long on the host: of two materials only hexahedra, which stand in a grid otherwise.
+        if !what.ends_with(" 1") && !what.starts_with("C3D8 ") {
+            return;
+        }
+        let mut problem = case.problem();
+        if problem.mesh.groups.iter().any(|group| group.kind.law() == ElementLaw::Triangle) {
+            problem.stiffness_factor = vec![1.1; case.mesh.n_elements()];
+        }
+        constrain(&mut problem, case.mesh.n_nodes() as u64);
+        compare_twin::<f64>(&case, &problem, what, 1e-12);
+        compare_twin::<f32>(&case, &problem, what, 1e-5);
+    };
+    solid_cases([[13, 12, 0], [5, 5, 5]], 60, &mut check);
+}
+
+#[test]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
+fn linear_constraints_as_on_the_cpu() {
+    let mut check = |what: &str, case: Arranged| {
+        let mut problem = case.problem();
+        constrain(&mut problem, case.mesh.n_nodes() as u64);
+        compare::<f64>(&case, &problem, &format!("constraints, {what} f64"), 1e-12);
+        compare::<f32>(&case, &problem, &format!("constraints, {what} f32"), 1e-5);
+    };
+    solid_cases([[40, 35, 0], [13, 11, 9]], 300, &mut check);
+}
