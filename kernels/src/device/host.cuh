@@ -2,7 +2,10 @@
 // one after the other, so a kernel whose thread blocks wait for each other needs a launch of one.
 
 #pragma once
+// It takes a jump to another stack for a mistake.
+#undef _FORTIFY_SOURCE
 #include <cmath>
+#include <csetjmp>
 #include <cstring>
 #include <functional>
 #include <ucontext.h>
@@ -60,36 +63,65 @@ template <bool WARP = false> void prefetch(const void *, u64) {}
 
 namespace host {
 constexpr size_t STACK = 1 << 18;
-static ucontext_t scheduler;
-static std::vector<ucontext_t> threads;
+
+// Where a thread of the device, or the loop over them, goes on. Contexts of the system make the stacks; jumps change between them,
+// since each change of a context is two calls of the system.
+struct Place {
+    jmp_buf registers;
+};
+static Place scheduler;
+static std::vector<Place> threads;
+static std::vector<ucontext_t> starts;
 static std::vector<char> stacks;
-static std::vector<bool> ended;
+static std::vector<bool> begun, ended;
 static std::vector<double> said;
 static std::vector<uint4> memory;
 static std::function<void()> kernel;
 
 inline unsigned char *dynamic_shared() { return reinterpret_cast<unsigned char *>(memory.data()); }
 
-inline void run_thread() {
-    kernel();
-    ended[threadIdx.x] = true;
-    swapcontext(&threads[threadIdx.x], &scheduler);
+// From a thread to the loop over threads.
+inline void leave() {
+    if (_setjmp(threads[threadIdx.x].registers) == 0) _longjmp(scheduler.registers, 1);
 }
 
-inline void make_thread(unsigned t) {
-    ucontext_t &thread = threads[t];
-    getcontext(&thread);
-    thread.uc_stack.ss_sp = stacks.data() + t * STACK;
-    thread.uc_stack.ss_size = STACK;
-    thread.uc_link = nullptr;
-    makecontext(&thread, run_thread, 0);
+// A thread runs the kernel once for each thread block.
+inline void run_thread() {
+    for (;;) {
+        kernel();
+        ended[threadIdx.x] = true;
+        leave();
+    }
+}
+
+// From the loop over threads to thread t.
+inline void enter(unsigned t) {
+    threadIdx = {t, 0, 0};
+    if (_setjmp(scheduler.registers) != 0) return;
+    if (begun[t]) _longjmp(threads[t].registers, 1);
+    begun[t] = true;
+    setcontext(&starts[t]);
+}
+
+inline void make_threads(unsigned n_threads) {
+    threads.resize(n_threads);
+    starts.resize(n_threads);
+    stacks.resize(n_threads * STACK);
+    begun.assign(n_threads, false);
+    for (unsigned t = 0; t < n_threads; t++) {
+        ucontext_t &start = starts[t];
+        getcontext(&start);
+        start.uc_stack.ss_sp = stacks.data() + t * STACK;
+        start.uc_stack.ss_size = STACK;
+        start.uc_link = nullptr;
+        makecontext(&start, run_thread, 0);
+    }
 }
 
 // Runs a kernel with memory that is filled with not-a-numbers.
 inline void launch(unsigned n_blocks, unsigned n_threads, size_t bytes, std::function<void()> act) {
     kernel = std::move(act);
-    threads.resize(n_threads);
-    stacks.resize(n_threads * STACK);
+    if (n_threads > threads.size()) make_threads(n_threads);
     said.resize(n_threads);
     gridDim = {n_blocks, 1, 1};
     blockDim = {n_threads, 1, 1};
@@ -97,13 +129,11 @@ inline void launch(unsigned n_blocks, unsigned n_threads, size_t bytes, std::fun
         blockIdx = {block, 0, 0};
         memory.assign(bytes / 16 + 1, uint4{~0u, ~0u, ~0u, ~0u});
         ended.assign(n_threads, false);
-        for (unsigned t = 0; t < n_threads; t++) make_thread(t);
         for (bool more = true; more;) {
             more = false;
             for (unsigned t = 0; t < n_threads; t++) {
                 if (ended[t]) continue;
-                threadIdx = {t, 0, 0};
-                swapcontext(&scheduler, &threads[t]);
+                enter(t);
                 more |= !ended[t];
             }
         }
@@ -111,10 +141,7 @@ inline void launch(unsigned n_blocks, unsigned n_threads, size_t bytes, std::fun
 }
 } // namespace host
 
-inline void __syncthreads() {
-    const unsigned t = threadIdx.x;
-    swapcontext(&host::threads[t], &host::scheduler);
-}
+inline void __syncthreads() { host::leave(); }
 
 inline bool __syncthreads_or(bool mine) {
     host::said[threadIdx.x] = mine;
