@@ -5,12 +5,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use pogo_formats::mesh::MeshView;
 
 use super::boundary::{self, Piece};
 use super::greedy::{NONE, greedy};
-use super::halve::halve;
+use super::halve::{halve, work_space};
 use super::{NodeGraph, PartitionError};
 
 /// The paper's constants for any capacity.
@@ -62,7 +63,7 @@ pub(crate) fn aligned(
         n_blocks: 0,
         n_assigned: 0,
         test_of: vec![NONE; n_nodes],
-        steps: vec![NONE; n_nodes],
+        steps: work_space(n_nodes),
     };
     // Step 1. The largest piece of boundary of each part is its outer one. When an inner piece has its turn, the front has
     // already passed over it.
@@ -114,26 +115,26 @@ struct Front<'a> {
     /// Trial of each node during the test advance.
     test_of: Vec<u32>,
     /// Work space of searches inside a trial.
-    steps: Vec<u32>,
+    steps: Vec<AtomicU32>,
 }
 
 impl Front<'_> {
     /// Makes one block of the part of the mesh around `node` if it fits in one.
     fn take_whole_part(&mut self, node: u32) -> bool {
-        let (steps, capacity) = (&mut self.steps, self.constants.capacity);
+        let (steps, capacity) = (&self.steps, self.constants.capacity);
         let mut size = 1;
-        steps[node as usize] = 0;
+        steps[node as usize].store(0, Relaxed);
         let part = self.graph.spread(vec![node], |_, other| {
-            let is_new = size <= capacity && steps[other as usize] == NONE;
+            let is_new = size <= capacity && steps[other as usize].load(Relaxed) == NONE;
             if is_new {
-                steps[other as usize] = 0;
+                steps[other as usize].store(0, Relaxed);
                 size += 1;
             }
             is_new
         });
         let fits = size <= capacity;
         for &node in &part {
-            self.steps[node as usize] = NONE;
+            self.steps[node as usize].store(NONE, Relaxed);
             if fits {
                 self.block_of[node as usize] = self.n_blocks;
             }
@@ -262,7 +263,7 @@ impl Front<'_> {
                 &trials[t].nodes,
                 &trials[t].row,
                 |node| test_of[node as usize] == t as u32,
-                &mut self.steps,
+                &self.steps,
             );
             if high.is_empty() {
                 continue;
@@ -361,7 +362,9 @@ impl Front<'_> {
             }
             let mut n_reached = 0;
             while n_reached < ahead.len() {
-                let Some(&start) = ahead.iter().find(|&&node| self.test_of[node as usize] == 0) else { break };
+                let Some(&start) = ahead.iter().find(|&&node| self.test_of[node as usize] == 0) else {
+                    break;
+                };
                 let piece = self.spread(start, 0, 1);
                 // A second time, from one end, so that the row is in order along the front.
                 let piece = self.spread(piece[piece.len() - 1], 1, 2);

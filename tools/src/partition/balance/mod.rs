@@ -4,16 +4,17 @@
 mod cut;
 mod flow;
 mod gains;
+mod joins;
+mod smooth;
 
-use std::cmp::Reverse;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gains::Gains;
-use rayon::prelude::*;
+use joins::Joins;
+use pogo_formats::timings::timed;
 
 use super::{NodeGraph, block_sizes};
-use crate::rows::offsets;
 
 /// Share of all places that the remaining blocks should fill. The rest is room for whole nodes and odd corners.
 pub(crate) const FILL: f64 = 0.9993;
@@ -39,14 +40,15 @@ pub(crate) fn balance(
     // Smoothing may overfill blocks a little; the flow evens that out. Layers of a solid meet in rougher faces and need more.
     let (n_sweeps, spare) = if dimension == 3 { (6, capacity / 8) } else { (1, capacity / 64) };
     for _ in 0..n_sweeps {
-        state.smooth(capacity + spare);
+        timed("smooth", || state.smooth(capacity + spare));
     }
+    let mut joins = Joins::default();
     for attempt in 0..MOST_ATTEMPTS {
-        let n_cut = state.cut_long(dimension);
+        let n_cut = timed("cut long blocks", || state.cut_long(dimension));
         if attempt > 0 && n_cut == 0 {
             break;
         }
-        let mut joins = state.joins();
+        timed("joins", || state.look_at(&mut joins));
         let part_of = flow::parts(&joins, state.n_blocks());
         state.choose_dissolved(&part_of);
         let mut surplus = f64::INFINITY;
@@ -57,40 +59,16 @@ pub(crate) fn balance(
                 break;
             }
             surplus = remaining;
-            joins = state.joins();
+            timed("joins", || state.look_at(&mut joins));
         }
         state.dissolve_rest();
-        state.push_to_capacity();
-        state.smooth(capacity);
+        timed("joins", || state.look_at(&mut joins));
+        timed("push to capacity", || state.push_to_capacity(&joins));
+        timed("smooth", || state.smooth(capacity));
         progress((attempt + 1) as f64 / MOST_ATTEMPTS as f64);
     }
     state.cut_rest();
     block_of.iter_mut().zip(&shared).for_each(|(block, new)| *block = new.load(Relaxed));
-}
-
-/// Joins between blocks when they were looked at, as compressed rows.
-struct Joins {
-    first: Vec<u32>,
-    /// The other block, and the number of nodes of this block that read it.
-    entries: Vec<(u32, u32)>,
-    /// Where the nodes of each entry begin, (n_entries + 1,), and these nodes. Some stand there twice.
-    node_first: Vec<u32>,
-    nodes: Vec<u32>,
-    /// Length of each block's list of members.
-    n_members: Vec<u32>,
-}
-
-impl Joins {
-    fn of(&self, block: usize) -> &[(u32, u32)] {
-        &self.entries[self.first[block] as usize..self.first[block + 1] as usize]
-    }
-
-    /// The nodes of a block that read another one.
-    fn nodes(&self, block: u32, other: u32) -> &[u32] {
-        let Ok(at) = self.of(block as usize).binary_search_by_key(&other, |entry| entry.0) else { return &[] };
-        let entry = self.first[block as usize] as usize + at;
-        &self.nodes[self.node_first[entry] as usize..self.node_first[entry + 1] as usize]
-    }
 }
 
 /// Blocks while nodes are passed between them. Several threads may pass nodes at a time, but never two from or to one block.
@@ -102,9 +80,14 @@ struct Balance<'a> {
     /// Nodes of each block. Some may have left since; those that came back stand there twice.
     members: Vec<Mutex<Vec<u32>>>,
     dissolved: Vec<bool>,
-    /// Nodes that had no more links to any other block than to their own, and nothing round them has changed since.
-    settled: Vec<AtomicBool>,
+    /// What is known of each node, and stays true until it or a node linked to it goes to another block: [`SETTLED`], [`LISTED`].
+    known: Vec<AtomicU8>,
 }
+
+/// The node has no more links to any other block than to its own.
+const SETTLED: u8 = 1;
+/// The joins list the node with every block that it reads.
+const LISTED: u8 = 2;
 
 impl<'a> Balance<'a> {
     fn new(graph: &'a NodeGraph, block_of: &'a [AtomicU32], sizes: Vec<u32>, capacity: usize) -> Self {
@@ -114,9 +97,9 @@ impl<'a> Balance<'a> {
         }
         let members = members.into_iter().map(Mutex::new).collect();
         let dissolved = vec![false; sizes.len()];
-        let settled = block_of.iter().map(|_| AtomicBool::new(false)).collect();
+        let known = block_of.iter().map(|_| AtomicU8::new(0)).collect();
         let sizes = sizes.into_iter().map(AtomicU32::new).collect();
-        Self { graph, block_of, capacity, sizes, members, dissolved, settled }
+        Self { graph, block_of, capacity, sizes, members, dissolved, known }
     }
 
     fn n_blocks(&self) -> usize {
@@ -137,7 +120,7 @@ impl<'a> Balance<'a> {
     }
 
     /// The nodes that a block has now, each once; its own list is empty afterwards.
-    fn take_members(&mut self, block: u32) -> Vec<u32> {
+    fn take_members(&self, block: u32) -> Vec<u32> {
         let mut members = std::mem::take(&mut *self.members(block));
         forget_departed(&mut members, self.block_of, block, self.size(block));
         members
@@ -158,50 +141,6 @@ impl<'a> Balance<'a> {
         *self.members(block) = nodes;
     }
 
-    /// The joins. Members that have left are removed first.
-    fn joins(&mut self) -> Joins {
-        let (graph, block_of) = (self.graph, self.block_of);
-        // For each block the nodes that read others, each behind the other block in the upper half of the word; ascending.
-        let rows: Vec<Vec<u64>> = self
-            .members
-            .par_iter_mut()
-            .zip(&self.sizes)
-            .enumerate()
-            .with_min_len(16)
-            .map(|(block, (members, size))| {
-                let (block, members) = (block as u32, members.get_mut().unwrap_or_else(PoisonError::into_inner));
-                forget_departed(members, block_of, block, size.load(Relaxed));
-                let mut row: Vec<u64> = Vec::new();
-                for &node in members.iter() {
-                    let mut last = block;
-                    for &other in graph.neighbours(node) {
-                        let there = block_of[other as usize].load(Relaxed);
-                        if there != block && there != last {
-                            last = there;
-                            row.push(u64::from(there) << 32 | u64::from(node));
-                        }
-                    }
-                }
-                row.sort_unstable();
-                row
-            })
-            .collect();
-        let (mut entries, mut lengths) = (Vec::new(), Vec::with_capacity(rows.len()));
-        for row in &rows {
-            let before = entries.len();
-            let joins = row.chunk_by(|a, b| a >> 32 == b >> 32);
-            entries.extend(joins.map(|join| ((join[0] >> 32) as u32, join.len() as u32)));
-            lengths.push((entries.len() - before) as u32);
-        }
-        Joins {
-            first: offsets(lengths),
-            node_first: offsets(entries.iter().map(|entry| entry.1)),
-            nodes: rows.iter().flatten().map(|&word| word as u32).collect(),
-            n_members: self.members.iter_mut().map(|list| list.get_mut().map_or(0, |list| list.len() as u32)).collect(),
-            entries,
-        }
-    }
-
     /// Calls with the nodes of a block that read another one, and some more. They are those that did so when the joins were
     /// looked at, those that came since, and those linked to what came to the other block since.
     fn for_each_beside(&self, joins: &Joins, block: u32, other: u32, mut call: impl FnMut(u32)) {
@@ -210,9 +149,9 @@ impl<'a> Balance<'a> {
                 call(*node);
             }
         };
-        joins.nodes(block, other).iter().for_each(&mut call);
-        self.members(block)[joins.n_members[block as usize] as usize..].iter().for_each(&mut call);
-        for &node in &self.members(other)[joins.n_members[other as usize] as usize..] {
+        joins.nodes(block, other).for_each(|node| call(&node));
+        self.members(block)[joins.n_members(block)..].iter().for_each(&mut call);
+        for &node in &self.members(other)[joins.n_members(other)..] {
             self.graph.neighbours(node).iter().for_each(&mut call);
         }
     }
@@ -252,8 +191,18 @@ impl<'a> Balance<'a> {
     fn set_block(&self, node: u32, block: u32) {
         self.block_of[node as usize].store(block, Relaxed);
         for &other in self.graph.neighbours(node).iter().chain([&node]) {
-            self.settled[other as usize].store(false, Relaxed);
+            self.known[other as usize].store(0, Relaxed);
         }
+    }
+
+    fn knows(&self, node: u32, what: u8) -> bool {
+        self.known[node as usize].load(Relaxed) & what != 0
+    }
+
+    /// Only one thread at a time may tell something of a node.
+    fn now_knows(&self, node: u32, what: u8) {
+        let known = &self.known[node as usize];
+        known.store(known.load(Relaxed) | what, Relaxed);
     }
 
     fn give(&self, node: u32, from: u32, to: u32) {
@@ -309,44 +258,6 @@ impl<'a> Balance<'a> {
             }
         }
         reached >= n
-    }
-
-    /// Moves nodes that have more links to another block than to their own, while that block has room.
-    fn smooth(&mut self, most: usize) {
-        let graph = self.graph;
-        // The blocks round a node, and its links to each.
-        let mut around: Vec<(u32, u32)> = Vec::new();
-        for block in (0..self.n_blocks() as u32).filter(|&block| !self.dissolved[block as usize]) {
-            let members = std::mem::take(&mut *self.members(block));
-            let unsettled = |node: u32| !self.settled[node as usize].load(Relaxed) && self.block(node) == block;
-            for &node in members.iter().filter(|&&node| unsettled(node)) {
-                around.clear();
-                let mut inside = 0;
-                for &other in graph.neighbours(node) {
-                    let there = self.block(other);
-                    match around.iter_mut().find(|(to, _)| *to == there) {
-                        _ if there == block => inside += 1,
-                        Some((_, links)) => *links += 1,
-                        None => around.push((there, 1)),
-                    }
-                }
-                if around.iter().all(|&(_, links)| links <= inside) {
-                    self.settled[node as usize].store(true, Relaxed);
-                    continue;
-                }
-                let has_room = |to: u32| !self.dissolved[to as usize] && (self.size(to) as usize) < most;
-                let open = around.iter().filter(|&&(to, _)| has_room(to));
-                let best = open.map(|&(to, links)| (links, Reverse(to))).max();
-                if let Some((links, Reverse(to))) = best
-                    && links > inside
-                    && self.size(block) > 1
-                    && self.is_removable(node, block)
-                {
-                    self.give(node, block, to);
-                }
-            }
-            *self.members(block) = members;
-        }
     }
 }
 

@@ -75,7 +75,9 @@ impl<'a> Walk<'a> {
             next += 1;
             for (direction, face) in FACES.iter().enumerate() {
                 let on_face = face.map(|[here, there]| (turned[here], there));
-                let Some(other) = self.beside(on_face.map(|(node, _)| node)) else { continue };
+                let Some(other) = self.beside(on_face.map(|(node, _)| node)) else {
+                    continue;
+                };
                 if self.group.section[other as usize] != section {
                     continue;
                 }
@@ -85,7 +87,9 @@ impl<'a> Walk<'a> {
                     on_face.iter().all(|&(node, corner)| nodes[usize::from(corners[corner])] == node)
                 };
                 // Neighbours mostly have the same orientation.
-                let Some(way) = std::iter::once(way).chain(0..self.ways.len() as u8).find(fits) else { continue };
+                let Some(way) = std::iter::once(way).chain(0..self.ways.len() as u8).find(fits) else {
+                    continue;
+                };
                 self.taken[other as usize] = true;
                 let mut at = at;
                 at[direction % 3] += if direction < 3 { 1 } else { -1 };
