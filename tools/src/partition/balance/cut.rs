@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::Balance;
+use super::{Balance, INNER};
 use crate::partition::greedy::NONE;
 use crate::partition::halve::{halve, work_space};
 
@@ -63,7 +63,7 @@ impl Balance<'_> {
     /// Whether the boundary of a block has more than `most` nodes: its own nodes that read others in 2D, its halo in 3D.
     fn is_longer(&self, block: u32, most: usize, dimension: usize, halo: &mut Few) -> bool {
         let members = self.members(block);
-        let own = members.iter().filter(|&&node| self.block(node) == block);
+        let own = members.iter().filter(|&&node| self.block(node) == block && !self.knows(node, INNER));
         let beyond = |node: u32| self.graph.neighbours(node).iter().filter(|&&other| self.block(other) != block);
         if dimension != 3 {
             return own.filter(|&&node| beyond(node).next().is_some()).count() > most;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use rayon::prelude::*;
 
-use super::{Balance, LISTED, forget_departed};
+use super::{Balance, INNER, LISTED, SETTLED, forget_departed};
 
 /// Joins between blocks when they were looked at, a row a block.
 #[derive(Default)]
@@ -20,8 +20,6 @@ struct Row {
     words: Vec<u64>,
     /// The other block, and the number of words with it.
     entries: Vec<(u32, u32)>,
-    /// Length of the block's list of members.
-    n_members: usize,
 }
 
 impl Joins {
@@ -36,11 +34,6 @@ impl Joins {
         let first = words.partition_point(|&word| word >> 32 < u64::from(other));
         words[first..].iter().take_while(move |&&word| word >> 32 == u64::from(other)).map(|&word| word as u32)
     }
-
-    /// Length of a block's list of members at that time.
-    pub(super) fn n_members(&self, block: u32) -> usize {
-        self.rows[block as usize].n_members
-    }
 }
 
 impl Balance<'_> {
@@ -54,6 +47,7 @@ impl Balance<'_> {
                 let members = members.get_mut().unwrap_or_else(PoisonError::into_inner);
                 forget_departed(members, self.block_of, block, size.load(Relaxed));
                 self.look_at_row(row, block, members);
+                self.arrivals(block).clear();
             },
         );
         self.members = members;
@@ -64,6 +58,10 @@ impl Balance<'_> {
         row.words.retain(|&word| self.block(word as u32) == block && self.knows(word as u32, LISTED));
         let n_kept = row.words.len();
         for &node in members.iter().filter(|&&node| !self.knows(node, LISTED)) {
+            if self.knows(node, INNER) {
+                self.now_knows(node, LISTED);
+                continue;
+            }
             let mut last = block;
             for &other in self.graph.neighbours(node) {
                 let there = self.block(other);
@@ -72,9 +70,8 @@ impl Balance<'_> {
                     row.words.push(u64::from(there) << 32 | u64::from(node));
                 }
             }
-            self.now_knows(node, LISTED);
+            self.now_knows(node, if last == block { LISTED | INNER | SETTLED } else { LISTED });
         }
-        row.n_members = members.len();
         if row.words.len() == n_kept && row.entries.iter().map(|entry| entry.1 as usize).sum::<usize>() == n_kept {
             return;
         }

@@ -79,8 +79,11 @@ struct Balance<'a> {
     sizes: Vec<AtomicU32>,
     /// Nodes of each block. Some may have left since; those that came back stand there twice.
     members: Vec<Mutex<Vec<u32>>>,
+    /// The nodes that came to each block since the joins were looked at.
+    arrivals: Vec<Mutex<Vec<Arrival>>>,
     dissolved: Vec<bool>,
-    /// What is known of each node, and stays true until it or a node linked to it goes to another block: [`SETTLED`], [`LISTED`].
+    /// What is known of each node, and stays true until it or a node linked to it goes to another block: [`SETTLED`], [`LISTED`],
+    /// [`INNER`].
     known: Vec<AtomicU8>,
 }
 
@@ -88,6 +91,28 @@ struct Balance<'a> {
 const SETTLED: u8 = 1;
 /// The joins list the node with every block that it reads.
 const LISTED: u8 = 2;
+/// The node reads no other block.
+const INNER: u8 = 4;
+
+/// A node that came to a block.
+#[derive(Clone, Copy)]
+struct Arrival {
+    node: u32,
+    /// The [`bit`]s of the blocks of its neighbours at that time.
+    around: u64,
+}
+
+impl Arrival {
+    /// Whether the node may have had a neighbour in a block when it came. It is sure where this is false.
+    fn had_beside(&self, block: u32) -> bool {
+        self.around & bit(block) != 0
+    }
+}
+
+/// One bit of a word for a block. Others have the same.
+fn bit(block: u32) -> u64 {
+    1 << (block % 64)
+}
 
 impl<'a> Balance<'a> {
     fn new(graph: &'a NodeGraph, block_of: &'a [AtomicU32], sizes: Vec<u32>, capacity: usize) -> Self {
@@ -96,10 +121,11 @@ impl<'a> Balance<'a> {
             members[block.load(Relaxed) as usize].push(node as u32);
         }
         let members = members.into_iter().map(Mutex::new).collect();
+        let arrivals = sizes.iter().map(|_| Mutex::default()).collect();
         let dissolved = vec![false; sizes.len()];
         let known = block_of.iter().map(|_| AtomicU8::new(0)).collect();
         let sizes = sizes.into_iter().map(AtomicU32::new).collect();
-        Self { graph, block_of, capacity, sizes, members, dissolved, known }
+        Self { graph, block_of, capacity, sizes, members, arrivals, dissolved, known }
     }
 
     fn n_blocks(&self) -> usize {
@@ -119,6 +145,10 @@ impl<'a> Balance<'a> {
         self.members[block as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn arrivals(&self, block: u32) -> MutexGuard<'_, Vec<Arrival>> {
+        self.arrivals[block as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The nodes that a block has now, each once; its own list is empty afterwards.
     fn take_members(&self, block: u32) -> Vec<u32> {
         let mut members = std::mem::take(&mut *self.members(block));
@@ -132,6 +162,7 @@ impl<'a> Balance<'a> {
         nodes.iter().for_each(|&node| self.set_block(node, new));
         self.sizes.push(AtomicU32::new(nodes.len() as u32));
         self.members.push(Mutex::new(nodes));
+        self.arrivals.push(Mutex::default());
         self.dissolved.push(false);
     }
 
@@ -150,9 +181,12 @@ impl<'a> Balance<'a> {
             }
         };
         joins.nodes(block, other).for_each(|node| call(&node));
-        self.members(block)[joins.n_members(block)..].iter().for_each(&mut call);
-        for &node in &self.members(other)[joins.n_members(other)..] {
-            self.graph.neighbours(node).iter().for_each(&mut call);
+        // Of two linked nodes, the one that came later had the block of the other one beside it.
+        for arrival in self.arrivals(block).iter().filter(|arrival| arrival.had_beside(other)) {
+            call(&arrival.node);
+        }
+        for arrival in self.arrivals(other).iter().filter(|arrival| arrival.had_beside(block)) {
+            self.graph.neighbours(arrival.node).iter().for_each(&mut call);
         }
     }
 
@@ -208,6 +242,8 @@ impl<'a> Balance<'a> {
     fn give(&self, node: u32, from: u32, to: u32) {
         self.set_block(node, to);
         self.members(to).push(node);
+        let around = self.graph.neighbours(node).iter().fold(0, |around, &other| around | bit(self.block(other)));
+        self.arrivals(to).push(Arrival { node, around });
         self.sizes[from as usize].fetch_sub(1, Relaxed);
         self.sizes[to as usize].fetch_add(1, Relaxed);
     }

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use rayon::prelude::*;
 
-use super::{Balance, SETTLED};
+use super::{Balance, INNER, SETTLED};
 
 /// Links of a node.
 #[derive(Default)]
@@ -73,7 +73,7 @@ impl Balance<'_> {
             links.around.iter().any(|&(_, to_there)| to_there > links.inside)
         };
         if !is_drawn {
-            self.now_knows(node, SETTLED);
+            self.now_knows(node, if links.inside == neighbours.len() { SETTLED | INNER } else { SETTLED });
         }
         is_drawn
     }
