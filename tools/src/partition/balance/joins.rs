@@ -1,11 +1,8 @@
 //! The joins between blocks. Passing nodes changes few of them, so only what was touched since is looked at again.
 
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering::Relaxed;
-
 use rayon::prelude::*;
 
-use super::{Balance, INNER, LISTED, SETTLED, forget_departed};
+use super::{Balance, INNER, LISTED, SETTLED};
 
 /// Joins between blocks when they were looked at, a row a block.
 #[derive(Default)]
@@ -38,19 +35,16 @@ impl Joins {
 
 impl Balance<'_> {
     /// Brings the joins up to date. Members that have left are removed first.
-    pub(super) fn look_at(&mut self, joins: &mut Joins) {
+    pub(super) fn look_at(&self, joins: &mut Joins) {
         joins.rows.resize_with(self.n_blocks(), Row::default);
-        let mut members = std::mem::take(&mut self.members);
-        let blocks = joins.rows.par_iter_mut().zip(&mut members).zip(&self.sizes);
-        (0..self.n_blocks() as u32).into_par_iter().zip(blocks).with_min_len(16).for_each(
-            |(block, ((row, members), size))| {
-                let members = members.get_mut().unwrap_or_else(PoisonError::into_inner);
-                forget_departed(members, self.block_of, block, size.load(Relaxed));
-                self.look_at_row(row, block, members);
-                self.arrivals(block).clear();
-            },
-        );
-        self.members = members;
+        let blocks = joins.rows.par_iter_mut().enumerate().with_min_len(16);
+        blocks.for_each(|(block, row)| {
+            let block = block as u32;
+            let mut members = self.members(block);
+            self.forget_departed(&mut members, block);
+            self.look_at_row(row, block, &members);
+            self.arrivals(block).clear();
+        });
     }
 
     fn look_at_row(&self, row: &mut Row, block: u32, members: &[u32]) {

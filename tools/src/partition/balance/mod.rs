@@ -14,7 +14,8 @@ use gains::Gains;
 use joins::Joins;
 use pogo_formats::timings::timed;
 
-use super::{NodeGraph, block_sizes};
+use super::NodeGraph;
+use crate::rows::by_row;
 
 /// Share of all places that the remaining blocks should fill. The rest is room for whole nodes and odd corners.
 pub(crate) const FILL: f64 = 0.9993;
@@ -34,9 +35,10 @@ pub(crate) fn balance(
     progress: &dyn Fn(f64),
 ) {
     let n_blocks = block_of.iter().max().map_or(0, |&block| block as usize + 1);
-    let sizes = block_sizes(block_of, n_blocks);
-    let shared: Vec<AtomicU32> = block_of.iter().map(|&block| AtomicU32::new(block)).collect();
-    let mut state = Balance::new(graph, &shared, sizes, capacity);
+    // The nodes of a block stand together in memory meanwhile.
+    let (first, order) = by_row(n_blocks, block_of.iter().copied());
+    let graph = timed("order nodes", || graph.in_order(&order));
+    let mut state = Balance::new(&graph, &order, &first, capacity);
     // Smoothing may overfill blocks a little; the flow evens that out. Layers of a solid meet in rougher faces and need more.
     let (n_sweeps, spare) = if dimension == 3 { (6, capacity / 8) } else { (1, capacity / 64) };
     for _ in 0..n_sweeps {
@@ -68,13 +70,15 @@ pub(crate) fn balance(
         progress((attempt + 1) as f64 / MOST_ATTEMPTS as f64);
     }
     state.cut_rest();
-    block_of.iter_mut().zip(&shared).for_each(|(block, new)| *block = new.load(Relaxed));
+    order.iter().zip(&state.block_of).for_each(|(&node, block)| block_of[node as usize] = block.load(Relaxed));
 }
 
 /// Blocks while nodes are passed between them. Several threads may pass nodes at a time, but never two from or to one block.
 struct Balance<'a> {
     graph: &'a NodeGraph,
-    block_of: &'a [AtomicU32],
+    /// Number of each node in the mesh. Where nodes are alike, the lowest label has its turn first.
+    labels: &'a [u32],
+    block_of: Vec<AtomicU32>,
     capacity: usize,
     sizes: Vec<AtomicU32>,
     /// Nodes of each block. Some may have left since; those that came back stand there twice.
@@ -115,17 +119,26 @@ fn bit(block: u32) -> u64 {
 }
 
 impl<'a> Balance<'a> {
-    fn new(graph: &'a NodeGraph, block_of: &'a [AtomicU32], sizes: Vec<u32>, capacity: usize) -> Self {
-        let mut members: Vec<Vec<u32>> = sizes.iter().map(|&size| Vec::with_capacity(size as usize + 32)).collect();
-        for (node, block) in block_of.iter().enumerate() {
-            members[block.load(Relaxed) as usize].push(node as u32);
+    /// The blocks of nodes that stand in the order of their blocks; `first` is the first node of each, (n_blocks + 1,).
+    fn new(graph: &'a NodeGraph, labels: &'a [u32], first: &[u32], capacity: usize) -> Self {
+        let of_blocks = || first.windows(2).map(|bounds| bounds[0]..bounds[1]);
+        let of_nodes = (0_u32..).zip(of_blocks()).flat_map(|(block, nodes)| nodes.map(move |_| AtomicU32::new(block)));
+        let members = of_blocks().map(|nodes| {
+            let mut members = Vec::with_capacity(nodes.len() + 32);
+            members.extend(nodes);
+            Mutex::new(members)
+        });
+        Self {
+            graph,
+            labels,
+            block_of: of_nodes.collect(),
+            capacity,
+            sizes: of_blocks().map(|nodes| AtomicU32::new(nodes.len() as u32)).collect(),
+            members: members.collect(),
+            arrivals: of_blocks().map(|_| Mutex::default()).collect(),
+            dissolved: vec![false; first.len() - 1],
+            known: labels.iter().map(|_| AtomicU8::new(0)).collect(),
         }
-        let members = members.into_iter().map(Mutex::new).collect();
-        let arrivals = sizes.iter().map(|_| Mutex::default()).collect();
-        let dissolved = vec![false; sizes.len()];
-        let known = block_of.iter().map(|_| AtomicU8::new(0)).collect();
-        let sizes = sizes.into_iter().map(AtomicU32::new).collect();
-        Self { graph, block_of, capacity, sizes, members, arrivals, dissolved, known }
     }
 
     fn n_blocks(&self) -> usize {
@@ -152,7 +165,7 @@ impl<'a> Balance<'a> {
     /// The nodes that a block has now, each once; its own list is empty afterwards.
     fn take_members(&self, block: u32) -> Vec<u32> {
         let mut members = std::mem::take(&mut *self.members(block));
-        forget_departed(&mut members, self.block_of, block, self.size(block));
+        self.forget_departed(&mut members, block);
         members
     }
 
@@ -200,7 +213,7 @@ impl<'a> Balance<'a> {
             if !gains.knows(node) {
                 let (gain, linked) = self.gain(node, from, to);
                 if linked {
-                    gains.add(node, 0, || gain);
+                    gains.add(node, self.labels[node as usize], 0, || gain);
                 }
             }
         });
@@ -215,7 +228,7 @@ impl<'a> Balance<'a> {
             for &other in graph.neighbours(node) {
                 if self.block(other) == from {
                     // One link more to the other block, and one less inside.
-                    gains.add(other, 2, || self.gain(other, from, to).0);
+                    gains.add(other, self.labels[other as usize], 2, || self.gain(other, from, to).0);
                 }
             }
         }
@@ -295,13 +308,13 @@ impl<'a> Balance<'a> {
         }
         reached >= n
     }
-}
 
-/// Reduces the list of a block to the `size` nodes that it has, each once.
-fn forget_departed(members: &mut Vec<u32>, block_of: &[AtomicU32], block: u32, size: u32) {
-    members.retain(|&node| block_of[node as usize].load(Relaxed) == block);
-    if members.len() != size as usize {
-        members.sort_unstable();
-        members.dedup();
+    /// Reduces the list of a block to the nodes that it has, each once.
+    fn forget_departed(&self, members: &mut Vec<u32>, block: u32) {
+        members.retain(|&node| self.block(node) == block);
+        if members.len() != self.size(block) as usize {
+            members.sort_unstable_by_key(|&node| self.labels[node as usize]);
+            members.dedup();
+        }
     }
 }
