@@ -104,7 +104,7 @@ impl Walk<'_> {
                     continue;
                 }
                 let pair = (self.group.kind, self.group.section[seed]);
-                for number in grids.add(pair, cells.iter().copied(), n_elements) {
+                for number in grids.add(pair, cells.len(), |number| cells[number], n_elements) {
                     self.set(&cells[number], State::Seed);
                     again = true;
                 }
