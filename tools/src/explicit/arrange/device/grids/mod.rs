@@ -53,8 +53,10 @@ impl Grids {
         for group in &mesh.groups {
             let elements = group.connectivity.par_chunks_exact(group.kind.n_nodes()).with_min_len(4096);
             elements.for_each(|nodes| {
-                for (at, &node) in nodes.iter().enumerate().filter(|(at, node)| !nodes[..*at].contains(node)) {
-                    n_elements[node as usize].fetch_add(1, Relaxed);
+                for (at, node) in nodes.iter().enumerate() {
+                    if !nodes[..at].contains(node) {
+                        n_elements[*node as usize].fetch_add(1, Relaxed);
+                    }
                 }
             });
         }
