@@ -90,7 +90,7 @@ impl<'a> Walk<'a> {
                 for (direction, found) in beyond.into_iter().enumerate() {
                     let found = match found {
                         Some(found) if !self.taken[found.element as usize] => found,
-                        Some(Beyond { is_last: false, .. }) => match self.across(&from, direction) {
+                        Some(Beyond { is_last: false, .. }) => match self.across(&from, &self.cell(&from), direction) {
                             Some(found) => found,
                             None => continue,
                         },
@@ -111,12 +111,12 @@ impl<'a> Walk<'a> {
 
     /// What lies across each face.
     fn beyond(&self, step: &Step) -> [Option<Beyond>; 6] {
-        std::array::from_fn(|direction| self.across(step, direction))
+        let cell = self.cell(step);
+        std::array::from_fn(|direction| self.across(step, &cell, direction))
     }
 
-    fn across(&self, step: &Step, direction: usize) -> Option<Beyond> {
-        let turned = self.cell(step).nodes;
-        let on_face = FACES[direction].map(|[here, there]| (turned[here], there));
+    fn across(&self, step: &Step, cell: &Cell, direction: usize) -> Option<Beyond> {
+        let on_face = FACES[direction].map(|[here, there]| (cell.nodes[here], there));
         let (element, is_last) = self.beside(on_face.map(|(node, _)| node))?;
         let nodes = self.nodes(element);
         let fits = |&way: &u8| {
