@@ -1,6 +1,7 @@
 //! Tables of rows that stand one after the other.
 
 use std::ops::AddAssign;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
@@ -55,6 +56,32 @@ pub(crate) fn by_row(n_rows: usize, row_of: impl Iterator<Item = u32> + Clone) -
         items[*place as usize] = item;
         *place += 1;
     }
+    (first, items)
+}
+
+/// As [`by_row`], by all threads; `row_of` are the rows of the items.
+pub(crate) fn by_row_in_parallel(n_rows: usize, row_of: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    const CHUNK: usize = 4096;
+    let zeros = |n: usize| -> Vec<AtomicU32> { (0..n).into_par_iter().map(|_| AtomicU32::new(0)).collect() };
+    let next = zeros(n_rows);
+    row_of.par_iter().with_min_len(CHUNK).for_each(|&row| {
+        next[row as usize].fetch_add(1, Relaxed);
+    });
+    let first: Vec<u32> = offsets(next.iter().map(|length| length.load(Relaxed)));
+    next.iter().zip(&first).for_each(|(next, &first)| next.store(first, Relaxed));
+    let items = zeros(row_of.len());
+    (0_u32..row_of.len() as u32).into_par_iter().zip(row_of).with_min_len(CHUNK).for_each(|(item, &row)| {
+        items[next[row as usize].fetch_add(1, Relaxed) as usize].store(item, Relaxed);
+    });
+    let mut items: Vec<u32> = items.into_iter().map(AtomicU32::into_inner).collect();
+    // Threads have filled the rows in any order.
+    let ends = first[1..].chunks(CHUNK).map(|ends| ends[ends.len() - 1] as usize);
+    let lengths = ends.scan(0, |start, end| Some(end - std::mem::replace(start, end)));
+    cut(&mut items, lengths).into_par_iter().enumerate().for_each(|(chunk, items)| {
+        let first = &first[chunk * CHUNK..(n_rows + 1).min((chunk + 1) * CHUNK + 1)];
+        let row = |bounds: &[u32]| (bounds[0] - first[0]) as usize..(bounds[1] - first[0]) as usize;
+        first.windows(2).for_each(|bounds| items[row(bounds)].sort_unstable());
+    });
     (first, items)
 }
 

@@ -86,7 +86,7 @@ impl Prepare for Explicit {
         let mut need = Need::default();
         if nodes > 0 {
             need.add("for the program", 10e6);
-            need.add("for nodes", nodes as f64 * if is_solid { 184.0 } else { 61.0 });
+            need.add("for nodes", nodes as f64 * if is_solid { 230.0 } else { 61.0 });
             need.add("for elements", 26.5 * connections as f64);
         }
         need

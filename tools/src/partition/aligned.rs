@@ -5,12 +5,14 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use pogo_formats::mesh::MeshView;
+use rayon::prelude::*;
 
 use super::boundary::{self, Piece};
 use super::greedy::{NONE, greedy};
-use super::halve::halve;
+use super::halve::{halve, work_space};
 use super::{NodeGraph, PartitionError};
 
 /// The paper's constants for any capacity.
@@ -62,7 +64,7 @@ pub(crate) fn aligned(
         n_blocks: 0,
         n_assigned: 0,
         test_of: vec![NONE; n_nodes],
-        steps: vec![NONE; n_nodes],
+        steps: work_space(n_nodes),
     };
     // Step 1. The largest piece of boundary of each part is its outer one. When an inner piece has its turn, the front has
     // already passed over it.
@@ -114,26 +116,26 @@ struct Front<'a> {
     /// Trial of each node during the test advance.
     test_of: Vec<u32>,
     /// Work space of searches inside a trial.
-    steps: Vec<u32>,
+    steps: Vec<AtomicU32>,
 }
 
 impl Front<'_> {
     /// Makes one block of the part of the mesh around `node` if it fits in one.
     fn take_whole_part(&mut self, node: u32) -> bool {
-        let (steps, capacity) = (&mut self.steps, self.constants.capacity);
+        let (steps, capacity) = (&self.steps, self.constants.capacity);
         let mut size = 1;
-        steps[node as usize] = 0;
+        steps[node as usize].store(0, Relaxed);
         let part = self.graph.spread(vec![node], |_, other| {
-            let is_new = size <= capacity && steps[other as usize] == NONE;
+            let is_new = size <= capacity && steps[other as usize].load(Relaxed) == NONE;
             if is_new {
-                steps[other as usize] = 0;
+                steps[other as usize].store(0, Relaxed);
                 size += 1;
             }
             is_new
         });
         let fits = size <= capacity;
         for &node in &part {
-            self.steps[node as usize] = NONE;
+            self.steps[node as usize].store(NONE, Relaxed);
             if fits {
                 self.block_of[node as usize] = self.n_blocks;
             }
@@ -167,25 +169,7 @@ impl Front<'_> {
                 self.test_of[node as usize] = t as u32;
             }
         }
-        // Steps 3 and 4.
-        let mut starts = vec![0; trials.len()];
-        for row in 1..self.constants.n_rows {
-            for i in 0..trials.len() {
-                // A node between two blocks goes to the first of them. Alternating the order keeps the joins upright.
-                let t = if row % 2 == 0 { i } else { trials.len() - 1 - i };
-                let nodes = &mut trials[t].nodes;
-                let end = nodes.len();
-                for place in starts[t]..end {
-                    for &other in self.graph.neighbours(nodes[place]) {
-                        if self.block_of[other as usize] == NONE && self.test_of[other as usize] == NONE {
-                            self.test_of[other as usize] = t as u32;
-                            nodes.push(other);
-                        }
-                    }
-                }
-                starts[t] = end;
-            }
-        }
+        self.advance_trials(&mut trials);
         // Step 5. Each round halves what is too large and at least doubles what is too small.
         for _ in 0..8 {
             let joined = self.join_small(&mut trials);
@@ -201,6 +185,43 @@ impl Front<'_> {
             }
         }
         trials.into_iter().map(|trial| trial.row).filter(|row| !row.is_empty()).collect()
+    }
+
+    /// Steps 3 and 4. A node between two blocks goes to the first of them.
+    fn advance_trials(&mut self, trials: &mut [Trial]) {
+        /// Added to the turn of the trial that takes a free node. Trials are fewer.
+        const TAKEN: u32 = 1 << 31;
+        let (graph, block_of) = (self.graph, &self.block_of);
+        let test_of: Vec<AtomicU32> = std::mem::take(&mut self.test_of).into_iter().map(AtomicU32::new).collect();
+        let n_trials = trials.len() as u32;
+        let mut starts = vec![0; trials.len()];
+        for row in 1..self.constants.n_rows {
+            // Alternating the order keeps the joins upright.
+            let turn = |t: usize| TAKEN | if row % 2 == 0 { t as u32 } else { n_trials - 1 - t as u32 };
+            let ahead = |node: u32| graph.neighbours(node).iter().copied();
+            let takes = |(t, (trial, &start)): (usize, (&Trial, &usize))| {
+                for other in trial.nodes[start..].iter().flat_map(|&node| ahead(node)) {
+                    if block_of[other as usize] == NONE && test_of[other as usize].load(Relaxed) > turn(t) {
+                        test_of[other as usize].fetch_min(turn(t), Relaxed);
+                    }
+                }
+            };
+            trials.par_iter().zip(&starts).enumerate().for_each(takes);
+            let gets = |(t, (trial, start)): (usize, (&mut Trial, &mut usize))| {
+                let places = *start..trial.nodes.len();
+                *start = places.end;
+                for place in places {
+                    for other in ahead(trial.nodes[place]) {
+                        if test_of[other as usize].load(Relaxed) == turn(t) {
+                            test_of[other as usize].store(t as u32, Relaxed);
+                            trial.nodes.push(other);
+                        }
+                    }
+                }
+            };
+            trials.par_iter_mut().zip(&mut starts).enumerate().for_each(gets);
+        }
+        self.test_of = test_of.into_iter().map(AtomicU32::into_inner).collect();
     }
 
     /// Step 5a.
@@ -262,7 +283,7 @@ impl Front<'_> {
                 &trials[t].nodes,
                 &trials[t].row,
                 |node| test_of[node as usize] == t as u32,
-                &mut self.steps,
+                &self.steps,
             );
             if high.is_empty() {
                 continue;
@@ -361,7 +382,9 @@ impl Front<'_> {
             }
             let mut n_reached = 0;
             while n_reached < ahead.len() {
-                let Some(&start) = ahead.iter().find(|&&node| self.test_of[node as usize] == 0) else { break };
+                let Some(&start) = ahead.iter().find(|&&node| self.test_of[node as usize] == 0) else {
+                    break;
+                };
                 let piece = self.spread(start, 0, 1);
                 // A second time, from one end, so that the row is in order along the front.
                 let piece = self.spread(piece[piece.len() - 1], 1, 2);

@@ -13,7 +13,7 @@ use crate::rows::accumulate;
 const CHUNK: usize = 16_384;
 const MOST_CHUNKS: usize = 64;
 /// Nodes of a range: data on them stay in the cache of a core.
-const RANGE: usize = 4096;
+pub(super) const RANGE: usize = 4096;
 
 /// Each element in the buckets of all its nodes.
 pub(crate) struct Deal {

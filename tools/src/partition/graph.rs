@@ -6,9 +6,9 @@ use pogo_formats::mesh::MeshView;
 use rayon::prelude::*;
 
 use super::PartitionError;
-use super::deal::{Deal, Dealt};
+use super::deal::{Deal, Dealt, RANGE};
 use super::greedy::NONE;
-use crate::rows::{accumulate, concatenate, offsets};
+use crate::rows::{accumulate, concatenate, cut, offsets};
 
 /// Compressed rows of linked nodes.
 #[derive(Debug, Clone)]
@@ -46,6 +46,21 @@ impl NodeGraph {
             neighbours.push(to);
         }
         accumulate(&mut neighbour_first);
+        Self { neighbour_first, neighbours }
+    }
+
+    /// The graph with its nodes in another order: `order` is the old number of each new one. The links of a node keep their order.
+    pub(crate) fn in_order(&self, order: &[u32]) -> Self {
+        let mut place = vec![0; order.len()];
+        (0_u32..).zip(order).for_each(|(new, &old)| place[old as usize] = new);
+        let n_neighbours = |&old: &u32| self.neighbours(old).len();
+        let neighbour_first = offsets(order.iter().map(|old| n_neighbours(old) as u32));
+        let mut neighbours = vec![0; self.neighbours.len()];
+        let chunks = order.chunks(RANGE).map(|chunk| chunk.iter().map(n_neighbours).sum());
+        cut(&mut neighbours, chunks).into_par_iter().zip(order.par_chunks(RANGE)).for_each(|(links, order)| {
+            let old = order.iter().flat_map(|&old| self.neighbours(old));
+            links.iter_mut().zip(old).for_each(|(link, &old)| *link = place[old as usize]);
+        });
         Self { neighbour_first, neighbours }
     }
 

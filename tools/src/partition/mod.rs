@@ -27,8 +27,7 @@ pub(crate) use self::metis::{metis_parts, numbered_as_met};
 use boundary::boundary_faces;
 pub(crate) use deal::Deal;
 pub(crate) use graph::NodeGraph;
-pub(crate) use greedy::NONE;
-pub(crate) use halve::halve;
+pub(crate) use halve::{halve, work_space};
 
 /// Algorithm that cuts the mesh. The first sentences are the help texts of `pogo-block --partition`.
 // Aligned is that of Section 3.1, greedy that of Klöckner et al. 2009. Aligned and METIS are balanced afterwards.

@@ -3,7 +3,7 @@
 
 use super::Order;
 use super::loads::LoadCount;
-use crate::partition::{NONE, NodeGraph, halve};
+use crate::partition::{NodeGraph, halve, work_space};
 
 /// Splits each block that breaks a limit and can be split, and renumbers the blocks. Returns how many were split.
 pub(super) fn split(
@@ -21,9 +21,11 @@ pub(super) fn split(
         let beyond = nodes.len() > 1 && loads[block as usize].is_beyond;
         let mut second = Vec::new();
         if beyond {
-            steps.resize(block_of.len(), NONE);
+            if steps.is_empty() {
+                steps = work_space(block_of.len());
+            }
             // Blocks after this one still have their old numbers.
-            let [first, other] = halve(graph, nodes, nodes, |node| block_of[node as usize] == block, &mut steps);
+            let [first, other] = halve(graph, nodes, nodes, |node| block_of[node as usize] == block, &steps);
             second = other;
             if second.is_empty() {
                 // Two nodes of the block are nowhere linked: any halves will do.

@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::Balance;
+use super::{Balance, INNER};
 use crate::partition::greedy::NONE;
-use crate::partition::halve::halve;
+use crate::partition::halve::{halve, work_space};
 
 /// A 2D block is too long if it has this many times the boundary nodes of the paper's 2 : 1 rectangle.
 const TOO_LONG: f64 = 1.25;
@@ -26,16 +26,21 @@ impl Balance<'_> {
         let cut: Vec<u32> = (0..self.n_blocks() as u32)
             .into_par_iter()
             .with_min_len(16)
-            .filter(|&block| self.boundary(block, dimension) > most)
+            .map_init(Few::default, |halo, block| (block, self.is_longer(block, most, dimension, halo)))
+            .filter_map(|(block, is_long)| is_long.then_some(block))
             .collect();
         if cut.is_empty() {
             return 0;
         }
-        let mut steps = vec![NONE; self.block_of.len()];
-        for &block in &cut {
-            let members = self.take_members(block);
-            let inside = |node: u32| self.block(node) == block;
-            let [low, high] = halve(graph, &members, &members, inside, &mut steps);
+        let steps = work_space(self.block_of.len());
+        let halves: Vec<[Vec<u32>; 2]> = cut
+            .par_iter()
+            .map(|&block| {
+                let members = self.take_members(block);
+                halve(graph, &members, &members, |node| self.block(node) == block, &steps)
+            })
+            .collect();
+        for (&block, [low, high]) in cut.iter().zip(halves) {
             self.keep(block, low);
             self.add_block(high);
         }
@@ -55,20 +60,44 @@ impl Balance<'_> {
         }
     }
 
-    /// Size of the boundary of a block: its boundary nodes in 2D, its halo in 3D.
-    fn boundary(&self, block: u32, dimension: usize) -> usize {
-        let mut halo: Vec<u32> = Vec::with_capacity(512);
-        let mut n_boundary = 0;
-        for &node in self.members(block).iter().filter(|&&node| self.block(node) == block) {
-            let before = halo.len();
-            halo.extend(self.graph.neighbours(node).iter().filter(|&&other| self.block(other) != block));
-            n_boundary += usize::from(halo.len() > before);
-        }
+    /// Whether the boundary of a block has more than `most` nodes: its own nodes that read others in 2D, its halo in 3D.
+    fn is_longer(&self, block: u32, most: usize, dimension: usize, halo: &mut Few) -> bool {
+        let members = self.members(block);
+        let own = members.iter().filter(|&&node| self.block(node) == block && !self.knows(node, INNER));
+        let beyond = |node: u32| self.graph.neighbours(node).iter().filter(|&&other| self.block(other) != block);
         if dimension != 3 {
-            return n_boundary;
+            return own.filter(|&&node| beyond(node).next().is_some()).count() > most;
         }
-        halo.sort_unstable();
-        halo.dedup();
-        halo.len()
+        halo.clear(most);
+        own.flat_map(|&node| beyond(node)).any(|&other| halo.add(other) > most)
+    }
+}
+
+/// Some different nodes. Kept for its memory.
+#[derive(Default)]
+struct Few {
+    /// Nodes by their hash. The length is a power of two.
+    table: Vec<u32>,
+    n: usize,
+}
+
+impl Few {
+    /// Forgets all, and makes room for one more than `most`.
+    fn clear(&mut self, most: usize) {
+        self.table.clear();
+        self.table.resize((4 * (most + 1)).next_power_of_two(), NONE);
+        self.n = 0;
+    }
+
+    /// Adds a node, which may be there, and gives how many there are.
+    fn add(&mut self, node: u32) -> usize {
+        let mask = self.table.len() - 1;
+        let mut place = (node.wrapping_mul(0x9e37_79b9) >> 7) as usize & mask;
+        while ![NONE, node].contains(&self.table[place]) {
+            place = (place + 1) & mask;
+        }
+        self.n += usize::from(self.table[place] == NONE);
+        self.table[place] = node;
+        self.n
     }
 }

@@ -5,11 +5,13 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use petgraph::unionfind::UnionFind;
+use pogo_formats::timings::{self, timed};
 use rayon::prelude::*;
 
 use super::gains::Gains;
 use super::{Balance, Joins};
 use crate::partition::numbered_as_met;
+use crate::rows::offsets;
 
 /// Blocks fuller than this fraction of the capacity are never dissolved.
 const KEEP: f64 = 0.8;
@@ -69,18 +71,19 @@ impl Balance<'_> {
         if total < 0.5 {
             return 0.0;
         }
-        let potential = solve_laplacian(joins, &excess);
+        let potential = timed("potential", || solve_laplacian(joins, &excess));
         let mut passes: Vec<(u32, u32, u32)> = Vec::new();
-        for block in 0..self.n_blocks() {
+        for block in 0..self.n_blocks() as u32 {
             for &(other, length) in joins.of(block) {
-                let drop = potential[block] - potential[other as usize];
+                let drop = potential[block as usize] - potential[other as usize];
                 let wanted = (f64::from(length) * drop).round();
                 if wanted >= 1.0 {
                     // Two rows at a time keep the blocks in shape while the joins move.
-                    passes.push((block as u32, other, wanted.min(f64::from(2 * length)) as u32));
+                    passes.push((block, other, wanted.min(f64::from(2 * length)) as u32));
                 }
             }
         }
+        let _passing = timings::stage("pass");
         for group in groups(&passes, self.n_blocks()) {
             group.into_par_iter().with_min_len(4).for_each_init(Gains::default, |gains, (from, to, count)| {
                 self.pass(joins, gains, [from, to], count, self.dissolved[from as usize]);
@@ -154,8 +157,7 @@ impl Balance<'_> {
     }
 
     /// Passes the nodes that blocks have above capacity along the shortest chains of blocks to blocks with room.
-    pub(super) fn push_to_capacity(&mut self) {
-        let joins = self.joins();
+    pub(super) fn push_to_capacity(&mut self, joins: &Joins) {
         let mut gains = Gains::default();
         let mut come_from = vec![u32::MAX; self.n_blocks()];
         for block in 0..self.n_blocks() as u32 {
@@ -164,18 +166,20 @@ impl Balance<'_> {
                 if over == 0 {
                     break;
                 }
-                let Some(chain) = self.chain_to_room(&joins, block, &mut come_from) else { break };
+                let Some(chain) = self.chain_to_room(joins, block, &mut come_from) else {
+                    break;
+                };
                 let end = chain[0];
                 let room = self.capacity - self.size(end) as usize;
                 let count = over.min(room) as u32;
                 // From the far end, so that no block between becomes fuller than it was.
                 let mut passed = u32::MAX;
                 for pair in chain.windows(2) {
-                    passed = self.pass(&joins, &mut gains, [pair[1], pair[0]], count.min(passed), false);
+                    passed = self.pass(joins, &mut gains, [pair[1], pair[0]], count.min(passed), false);
                 }
                 if passed == 0 {
                     for pair in chain.windows(2) {
-                        self.pass(&joins, &mut gains, [pair[1], pair[0]], 1, true);
+                        self.pass(joins, &mut gains, [pair[1], pair[0]], 1, true);
                     }
                 }
             }
@@ -197,7 +201,7 @@ impl Balance<'_> {
                 }
                 return Some(chain);
             }
-            for &(other, length) in joins.of(here as usize) {
+            for &(other, length) in joins.of(here) {
                 // A join of one or two nodes may no longer exist when its turn comes.
                 if length > 2 && come_from[other as usize] == u32::MAX {
                     come_from[other as usize] = here;
@@ -230,7 +234,7 @@ fn groups(passes: &[(u32, u32, u32)], n_blocks: usize) -> Vec<Vec<(u32, u32, u32
 pub(super) fn parts(joins: &Joins, n_blocks: usize) -> Vec<u32> {
     let mut parts = UnionFind::new(n_blocks);
     for block in 0..n_blocks as u32 {
-        joins.of(block as usize).iter().for_each(|&(other, _)| {
+        joins.of(block).iter().for_each(|&(other, _)| {
             parts.union(block, other);
         });
     }
@@ -243,27 +247,22 @@ pub(super) fn parts(joins: &Joins, n_blocks: usize) -> Vec<u32> {
 fn solve_laplacian(joins: &Joins, b: &[f64]) -> Vec<f64> {
     let n = b.len();
     // The two sides of a join count their own nodes: their mean keeps the operator symmetric.
-    let weight = |from: usize, (to, length): (u32, u32)| -> f64 {
-        let row = joins.of(to as usize);
-        let back = row.binary_search_by_key(&(from as u32), |entry| entry.0).map_or(0, |i| row[i].1);
-        f64::from(length + back) / 2.0
+    let weight = |from: u32, (to, length): (u32, u32)| -> (u32, f64) {
+        let row = joins.of(to);
+        let back = row.binary_search_by_key(&from, |entry| entry.0).map_or(0, |i| row[i].1);
+        (to, f64::from(length + back) / 2.0)
     };
-    let weights: Vec<f64> = (0..n)
+    let first: Vec<u32> = offsets((0..n as u32).map(|block| joins.of(block).len() as u32));
+    let weights: Vec<(u32, f64)> = (0..n as u32)
         .flat_map(|block| joins.of(block).iter().map(move |&entry| (block, entry)))
-        .map(|(b, e)| weight(b, e))
+        .map(|(block, entry)| weight(block, entry))
         .collect();
-    let diagonal: Vec<f64> = (0..n)
-        .map(|block| {
-            weights[joins.first[block] as usize..joins.first[block + 1] as usize].iter().sum::<f64>().max(1e-30)
-        })
-        .collect();
+    let row = |block: usize| &weights[first[block] as usize..first[block + 1] as usize];
+    let diagonal: Vec<f64> =
+        (0..n).map(|block| row(block).iter().map(|entry| entry.1).sum::<f64>().max(1e-30)).collect();
     let apply = |x: &[f64], y: &mut [f64]| {
         for block in 0..n {
-            let mut sum = diagonal[block] * x[block];
-            for k in joins.first[block] as usize..joins.first[block + 1] as usize {
-                sum -= weights[k] * x[joins.entries[k].0 as usize];
-            }
-            y[block] = sum;
+            y[block] = row(block).iter().fold(diagonal[block] * x[block], |sum, &(to, w)| sum - w * x[to as usize]);
         }
     };
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();

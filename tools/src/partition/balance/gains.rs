@@ -6,10 +6,11 @@ use std::collections::BinaryHeap;
 /// No node.
 const NONE: u32 = u32::MAX;
 
-/// Nodes in the order in which they would pass: the highest gain first, and of equal gains the lowest node. Kept for its memory.
+/// Nodes in the order in which they would pass: the highest gain first, and of equal gains the lowest label. Kept for its memory.
 #[derive(Default)]
 pub(super) struct Gains {
-    heap: BinaryHeap<(i32, Reverse<u32>)>,
+    /// Gain, label and node.
+    heap: BinaryHeap<(i32, Reverse<u32>, u32)>,
     /// Nodes with their gains by the hash of the node. The length is a power of two.
     table: Vec<(u32, i32)>,
     /// Places of the table that are used.
@@ -42,7 +43,7 @@ impl Gains {
     }
 
     /// Adds to the gain of a node, which `gain` gives where it is not known, and puts the node into the order.
-    pub(super) fn add(&mut self, node: u32, more: i32, gain: impl FnOnce() -> i32) {
+    pub(super) fn add(&mut self, node: u32, label: u32, more: i32, gain: impl FnOnce() -> i32) {
         let place = self.place(node);
         if self.table[place].0 == NONE {
             self.used.push(place as u32);
@@ -50,13 +51,13 @@ impl Gains {
         } else {
             self.table[place].1 += more;
         }
-        self.heap.push((self.table[place].1, Reverse(node)));
+        self.heap.push((self.table[place].1, Reverse(label), node));
     }
 
     /// Takes the first node.
     pub(super) fn pop(&mut self) -> Option<u32> {
         loop {
-            let (gain, Reverse(node)) = self.heap.pop()?;
+            let (gain, _, node) = self.heap.pop()?;
             // Others are from before the gain changed.
             if self.table[self.place(node)].1 == gain {
                 return Some(node);

@@ -4,16 +4,18 @@
 mod cut;
 mod flow;
 mod gains;
+mod joins;
+mod smooth;
 
-use std::cmp::Reverse;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gains::Gains;
-use rayon::prelude::*;
+use joins::Joins;
+use pogo_formats::timings::timed;
 
-use super::{NodeGraph, block_sizes};
-use crate::rows::offsets;
+use super::NodeGraph;
+use crate::rows::by_row;
 
 /// Share of all places that the remaining blocks should fill. The rest is room for whole nodes and odd corners.
 pub(crate) const FILL: f64 = 0.9993;
@@ -33,20 +35,22 @@ pub(crate) fn balance(
     progress: &dyn Fn(f64),
 ) {
     let n_blocks = block_of.iter().max().map_or(0, |&block| block as usize + 1);
-    let sizes = block_sizes(block_of, n_blocks);
-    let shared: Vec<AtomicU32> = block_of.iter().map(|&block| AtomicU32::new(block)).collect();
-    let mut state = Balance::new(graph, &shared, sizes, capacity);
+    // The nodes of a block stand together in memory meanwhile.
+    let (first, order) = by_row(n_blocks, block_of.iter().copied());
+    let graph = timed("order nodes", || graph.in_order(&order));
+    let mut state = Balance::new(&graph, &order, &first, capacity);
     // Smoothing may overfill blocks a little; the flow evens that out. Layers of a solid meet in rougher faces and need more.
     let (n_sweeps, spare) = if dimension == 3 { (6, capacity / 8) } else { (1, capacity / 64) };
     for _ in 0..n_sweeps {
-        state.smooth(capacity + spare);
+        timed("smooth", || state.smooth(capacity + spare));
     }
+    let mut joins = Joins::default();
     for attempt in 0..MOST_ATTEMPTS {
-        let n_cut = state.cut_long(dimension);
+        let n_cut = timed("cut long blocks", || state.cut_long(dimension));
         if attempt > 0 && n_cut == 0 {
             break;
         }
-        let mut joins = state.joins();
+        timed("joins", || state.look_at(&mut joins));
         let part_of = flow::parts(&joins, state.n_blocks());
         state.choose_dissolved(&part_of);
         let mut surplus = f64::INFINITY;
@@ -57,66 +61,84 @@ pub(crate) fn balance(
                 break;
             }
             surplus = remaining;
-            joins = state.joins();
+            timed("joins", || state.look_at(&mut joins));
         }
         state.dissolve_rest();
-        state.push_to_capacity();
-        state.smooth(capacity);
+        timed("joins", || state.look_at(&mut joins));
+        timed("push to capacity", || state.push_to_capacity(&joins));
+        timed("smooth", || state.smooth(capacity));
         progress((attempt + 1) as f64 / MOST_ATTEMPTS as f64);
     }
     state.cut_rest();
-    block_of.iter_mut().zip(&shared).for_each(|(block, new)| *block = new.load(Relaxed));
-}
-
-/// Joins between blocks when they were looked at, as compressed rows.
-struct Joins {
-    first: Vec<u32>,
-    /// The other block, and the number of nodes of this block that read it.
-    entries: Vec<(u32, u32)>,
-    /// Where the nodes of each entry begin, (n_entries + 1,), and these nodes. Some stand there twice.
-    node_first: Vec<u32>,
-    nodes: Vec<u32>,
-    /// Length of each block's list of members.
-    n_members: Vec<u32>,
-}
-
-impl Joins {
-    fn of(&self, block: usize) -> &[(u32, u32)] {
-        &self.entries[self.first[block] as usize..self.first[block + 1] as usize]
-    }
-
-    /// The nodes of a block that read another one.
-    fn nodes(&self, block: u32, other: u32) -> &[u32] {
-        let Ok(at) = self.of(block as usize).binary_search_by_key(&other, |entry| entry.0) else { return &[] };
-        let entry = self.first[block as usize] as usize + at;
-        &self.nodes[self.node_first[entry] as usize..self.node_first[entry + 1] as usize]
-    }
+    order.iter().zip(&state.block_of).for_each(|(&node, block)| block_of[node as usize] = block.load(Relaxed));
 }
 
 /// Blocks while nodes are passed between them. Several threads may pass nodes at a time, but never two from or to one block.
 struct Balance<'a> {
     graph: &'a NodeGraph,
-    block_of: &'a [AtomicU32],
+    /// Number of each node in the mesh. Where nodes are alike, the lowest label has its turn first.
+    labels: &'a [u32],
+    block_of: Vec<AtomicU32>,
     capacity: usize,
     sizes: Vec<AtomicU32>,
     /// Nodes of each block. Some may have left since; those that came back stand there twice.
     members: Vec<Mutex<Vec<u32>>>,
+    /// The nodes that came to each block since the joins were looked at.
+    arrivals: Vec<Mutex<Vec<Arrival>>>,
     dissolved: Vec<bool>,
-    /// Nodes that had no more links to any other block than to their own, and nothing round them has changed since.
-    settled: Vec<AtomicBool>,
+    /// What is known of each node, and stays true until it or a node linked to it goes to another block: [`SETTLED`], [`LISTED`],
+    /// [`INNER`].
+    known: Vec<AtomicU8>,
+}
+
+/// The node has no more links to any other block than to its own.
+const SETTLED: u8 = 1;
+/// The joins list the node with every block that it reads.
+const LISTED: u8 = 2;
+/// The node reads no other block.
+const INNER: u8 = 4;
+
+/// A node that came to a block.
+#[derive(Clone, Copy)]
+struct Arrival {
+    node: u32,
+    /// The [`bit`]s of the blocks of its neighbours at that time.
+    around: u64,
+}
+
+impl Arrival {
+    /// Whether the node may have had a neighbour in a block when it came. It is sure where this is false.
+    fn had_beside(&self, block: u32) -> bool {
+        self.around & bit(block) != 0
+    }
+}
+
+/// One bit of a word for a block. Others have the same.
+fn bit(block: u32) -> u64 {
+    1 << (block % 64)
 }
 
 impl<'a> Balance<'a> {
-    fn new(graph: &'a NodeGraph, block_of: &'a [AtomicU32], sizes: Vec<u32>, capacity: usize) -> Self {
-        let mut members: Vec<Vec<u32>> = sizes.iter().map(|&size| Vec::with_capacity(size as usize + 32)).collect();
-        for (node, block) in block_of.iter().enumerate() {
-            members[block.load(Relaxed) as usize].push(node as u32);
+    /// The blocks of nodes that stand in the order of their blocks; `first` is the first node of each, (n_blocks + 1,).
+    fn new(graph: &'a NodeGraph, labels: &'a [u32], first: &[u32], capacity: usize) -> Self {
+        let of_blocks = || first.windows(2).map(|bounds| bounds[0]..bounds[1]);
+        let of_nodes = (0_u32..).zip(of_blocks()).flat_map(|(block, nodes)| nodes.map(move |_| AtomicU32::new(block)));
+        let members = of_blocks().map(|nodes| {
+            let mut members = Vec::with_capacity(nodes.len() + 32);
+            members.extend(nodes);
+            Mutex::new(members)
+        });
+        Self {
+            graph,
+            labels,
+            block_of: of_nodes.collect(),
+            capacity,
+            sizes: of_blocks().map(|nodes| AtomicU32::new(nodes.len() as u32)).collect(),
+            members: members.collect(),
+            arrivals: of_blocks().map(|_| Mutex::default()).collect(),
+            dissolved: vec![false; first.len() - 1],
+            known: labels.iter().map(|_| AtomicU8::new(0)).collect(),
         }
-        let members = members.into_iter().map(Mutex::new).collect();
-        let dissolved = vec![false; sizes.len()];
-        let settled = block_of.iter().map(|_| AtomicBool::new(false)).collect();
-        let sizes = sizes.into_iter().map(AtomicU32::new).collect();
-        Self { graph, block_of, capacity, sizes, members, dissolved, settled }
     }
 
     fn n_blocks(&self) -> usize {
@@ -136,10 +158,14 @@ impl<'a> Balance<'a> {
         self.members[block as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn arrivals(&self, block: u32) -> MutexGuard<'_, Vec<Arrival>> {
+        self.arrivals[block as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The nodes that a block has now, each once; its own list is empty afterwards.
-    fn take_members(&mut self, block: u32) -> Vec<u32> {
+    fn take_members(&self, block: u32) -> Vec<u32> {
         let mut members = std::mem::take(&mut *self.members(block));
-        forget_departed(&mut members, self.block_of, block, self.size(block));
+        self.forget_departed(&mut members, block);
         members
     }
 
@@ -149,6 +175,7 @@ impl<'a> Balance<'a> {
         nodes.iter().for_each(|&node| self.set_block(node, new));
         self.sizes.push(AtomicU32::new(nodes.len() as u32));
         self.members.push(Mutex::new(nodes));
+        self.arrivals.push(Mutex::default());
         self.dissolved.push(false);
     }
 
@@ -156,50 +183,6 @@ impl<'a> Balance<'a> {
     fn keep(&mut self, block: u32, nodes: Vec<u32>) {
         self.sizes[block as usize] = AtomicU32::new(nodes.len() as u32);
         *self.members(block) = nodes;
-    }
-
-    /// The joins. Members that have left are removed first.
-    fn joins(&mut self) -> Joins {
-        let (graph, block_of) = (self.graph, self.block_of);
-        // For each block the nodes that read others, each behind the other block in the upper half of the word; ascending.
-        let rows: Vec<Vec<u64>> = self
-            .members
-            .par_iter_mut()
-            .zip(&self.sizes)
-            .enumerate()
-            .with_min_len(16)
-            .map(|(block, (members, size))| {
-                let (block, members) = (block as u32, members.get_mut().unwrap_or_else(PoisonError::into_inner));
-                forget_departed(members, block_of, block, size.load(Relaxed));
-                let mut row: Vec<u64> = Vec::new();
-                for &node in members.iter() {
-                    let mut last = block;
-                    for &other in graph.neighbours(node) {
-                        let there = block_of[other as usize].load(Relaxed);
-                        if there != block && there != last {
-                            last = there;
-                            row.push(u64::from(there) << 32 | u64::from(node));
-                        }
-                    }
-                }
-                row.sort_unstable();
-                row
-            })
-            .collect();
-        let (mut entries, mut lengths) = (Vec::new(), Vec::with_capacity(rows.len()));
-        for row in &rows {
-            let before = entries.len();
-            let joins = row.chunk_by(|a, b| a >> 32 == b >> 32);
-            entries.extend(joins.map(|join| ((join[0] >> 32) as u32, join.len() as u32)));
-            lengths.push((entries.len() - before) as u32);
-        }
-        Joins {
-            first: offsets(lengths),
-            node_first: offsets(entries.iter().map(|entry| entry.1)),
-            nodes: rows.iter().flatten().map(|&word| word as u32).collect(),
-            n_members: self.members.iter_mut().map(|list| list.get_mut().map_or(0, |list| list.len() as u32)).collect(),
-            entries,
-        }
     }
 
     /// Calls with the nodes of a block that read another one, and some more. They are those that did so when the joins were
@@ -210,10 +193,13 @@ impl<'a> Balance<'a> {
                 call(*node);
             }
         };
-        joins.nodes(block, other).iter().for_each(&mut call);
-        self.members(block)[joins.n_members[block as usize] as usize..].iter().for_each(&mut call);
-        for &node in &self.members(other)[joins.n_members[other as usize] as usize..] {
-            self.graph.neighbours(node).iter().for_each(&mut call);
+        joins.nodes(block, other).for_each(|node| call(&node));
+        // Of two linked nodes, the one that came later had the block of the other one beside it.
+        for arrival in self.arrivals(block).iter().filter(|arrival| arrival.had_beside(other)) {
+            call(&arrival.node);
+        }
+        for arrival in self.arrivals(other).iter().filter(|arrival| arrival.had_beside(block)) {
+            self.graph.neighbours(arrival.node).iter().for_each(&mut call);
         }
     }
 
@@ -227,7 +213,7 @@ impl<'a> Balance<'a> {
             if !gains.knows(node) {
                 let (gain, linked) = self.gain(node, from, to);
                 if linked {
-                    gains.add(node, 0, || gain);
+                    gains.add(node, self.labels[node as usize], 0, || gain);
                 }
             }
         });
@@ -242,7 +228,7 @@ impl<'a> Balance<'a> {
             for &other in graph.neighbours(node) {
                 if self.block(other) == from {
                     // One link more to the other block, and one less inside.
-                    gains.add(other, 2, || self.gain(other, from, to).0);
+                    gains.add(other, self.labels[other as usize], 2, || self.gain(other, from, to).0);
                 }
             }
         }
@@ -252,13 +238,25 @@ impl<'a> Balance<'a> {
     fn set_block(&self, node: u32, block: u32) {
         self.block_of[node as usize].store(block, Relaxed);
         for &other in self.graph.neighbours(node).iter().chain([&node]) {
-            self.settled[other as usize].store(false, Relaxed);
+            self.known[other as usize].store(0, Relaxed);
         }
+    }
+
+    fn knows(&self, node: u32, what: u8) -> bool {
+        self.known[node as usize].load(Relaxed) & what != 0
+    }
+
+    /// Only one thread at a time may tell something of a node.
+    fn now_knows(&self, node: u32, what: u8) {
+        let known = &self.known[node as usize];
+        known.store(known.load(Relaxed) | what, Relaxed);
     }
 
     fn give(&self, node: u32, from: u32, to: u32) {
         self.set_block(node, to);
         self.members(to).push(node);
+        let around = self.graph.neighbours(node).iter().fold(0, |around, &other| around | bit(self.block(other)));
+        self.arrivals(to).push(Arrival { node, around });
         self.sizes[from as usize].fetch_sub(1, Relaxed);
         self.sizes[to as usize].fetch_add(1, Relaxed);
     }
@@ -311,50 +309,12 @@ impl<'a> Balance<'a> {
         reached >= n
     }
 
-    /// Moves nodes that have more links to another block than to their own, while that block has room.
-    fn smooth(&mut self, most: usize) {
-        let graph = self.graph;
-        // The blocks round a node, and its links to each.
-        let mut around: Vec<(u32, u32)> = Vec::new();
-        for block in (0..self.n_blocks() as u32).filter(|&block| !self.dissolved[block as usize]) {
-            let members = std::mem::take(&mut *self.members(block));
-            let unsettled = |node: u32| !self.settled[node as usize].load(Relaxed) && self.block(node) == block;
-            for &node in members.iter().filter(|&&node| unsettled(node)) {
-                around.clear();
-                let mut inside = 0;
-                for &other in graph.neighbours(node) {
-                    let there = self.block(other);
-                    match around.iter_mut().find(|(to, _)| *to == there) {
-                        _ if there == block => inside += 1,
-                        Some((_, links)) => *links += 1,
-                        None => around.push((there, 1)),
-                    }
-                }
-                if around.iter().all(|&(_, links)| links <= inside) {
-                    self.settled[node as usize].store(true, Relaxed);
-                    continue;
-                }
-                let has_room = |to: u32| !self.dissolved[to as usize] && (self.size(to) as usize) < most;
-                let open = around.iter().filter(|&&(to, _)| has_room(to));
-                let best = open.map(|&(to, links)| (links, Reverse(to))).max();
-                if let Some((links, Reverse(to))) = best
-                    && links > inside
-                    && self.size(block) > 1
-                    && self.is_removable(node, block)
-                {
-                    self.give(node, block, to);
-                }
-            }
-            *self.members(block) = members;
+    /// Reduces the list of a block to the nodes that it has, each once.
+    fn forget_departed(&self, members: &mut Vec<u32>, block: u32) {
+        members.retain(|&node| self.block(node) == block);
+        if members.len() != self.size(block) as usize {
+            members.sort_unstable_by_key(|&node| self.labels[node as usize]);
+            members.dedup();
         }
-    }
-}
-
-/// Reduces the list of a block to the `size` nodes that it has, each once.
-fn forget_departed(members: &mut Vec<u32>, block_of: &[AtomicU32], block: u32, size: u32) {
-    members.retain(|&node| block_of[node as usize].load(Relaxed) == block);
-    if members.len() != size as usize {
-        members.sort_unstable();
-        members.dedup();
     }
 }

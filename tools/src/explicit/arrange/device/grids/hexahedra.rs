@@ -24,6 +24,16 @@ struct Step {
     at: [i32; 3],
 }
 
+/// What lies across a face.
+#[derive(Clone, Copy)]
+struct Beyond {
+    element: u32,
+    /// Index of its orientation, if the grid goes on there.
+    way: Option<u8>,
+    /// Whether no other free element lies there.
+    is_last: bool,
+}
+
 struct Walk<'a> {
     group: &'a GroupView<'a>,
     ways: Vec<[u8; 8]>,
@@ -53,7 +63,7 @@ impl<'a> Walk<'a> {
                 let steps = self.reach(seed);
                 if steps.len() >= FEWEST {
                     let pair = (self.group.kind, self.group.section[seed as usize]);
-                    let contradicting = grids.add(pair, steps.iter().map(|step| self.cell(step)), n_elements);
+                    let contradicting = grids.add(pair, steps.len(), |number| self.cell(&steps[number]), n_elements);
                     left.extend(contradicting.into_iter().map(|number| steps[number].element));
                 }
             }
@@ -66,40 +76,65 @@ impl<'a> Walk<'a> {
 
     /// The elements of the same section that can be reached across faces, breadth first.
     fn reach(&mut self, seed: u32) -> Vec<Step> {
-        let section = self.group.section[seed as usize];
         self.taken[seed as usize] = true;
         let mut steps = vec![Step { element: seed, way: 0, at: [0; 3] }];
         let mut next = 0;
         while next < steps.len() {
-            let (Step { way, at, .. }, turned) = (steps[next], self.cell(&steps[next]).nodes);
-            next += 1;
-            for (direction, face) in FACES.iter().enumerate() {
-                let on_face = face.map(|[here, there]| (turned[here], there));
-                let Some(other) = self.beside(on_face.map(|(node, _)| node)) else { continue };
-                if self.group.section[other as usize] != section {
-                    continue;
+            // All threads look beyond the elements of a front, and one takes what they have found in turn.
+            let front = &steps[next..];
+            next = steps.len();
+            let beyond: Vec<[Option<Beyond>; 6]> =
+                front.par_iter().with_min_len(64).map(|step| self.beyond(step)).collect();
+            for (from, beyond) in (next - beyond.len()..next).zip(beyond) {
+                let from = steps[from];
+                for (direction, found) in beyond.into_iter().enumerate() {
+                    let found = match found {
+                        Some(found) if !self.taken[found.element as usize] => found,
+                        Some(Beyond { is_last: false, .. }) => match self.across(&from, &self.cell(&from), direction) {
+                            Some(found) => found,
+                            None => continue,
+                        },
+                        _ => continue,
+                    };
+                    let Beyond { element, way: Some(way), .. } = found else {
+                        continue;
+                    };
+                    self.taken[element as usize] = true;
+                    let mut at = from.at;
+                    at[direction % 3] += if direction < 3 { 1 } else { -1 };
+                    steps.push(Step { element, way, at });
                 }
-                let nodes = self.nodes(other);
-                let fits = |&way: &u8| {
-                    let corners = &self.ways[usize::from(way)];
-                    on_face.iter().all(|&(node, corner)| nodes[usize::from(corners[corner])] == node)
-                };
-                // Neighbours mostly have the same orientation.
-                let Some(way) = std::iter::once(way).chain(0..self.ways.len() as u8).find(fits) else { continue };
-                self.taken[other as usize] = true;
-                let mut at = at;
-                at[direction % 3] += if direction < 3 { 1 } else { -1 };
-                steps.push(Step { element: other, way, at });
             }
         }
         steps
     }
 
-    /// An element that is in no grid yet and has all four nodes.
-    fn beside(&self, face: [u32; 4]) -> Option<u32> {
+    /// What lies across each face.
+    fn beyond(&self, step: &Step) -> [Option<Beyond>; 6] {
+        let cell = self.cell(step);
+        std::array::from_fn(|direction| self.across(step, &cell, direction))
+    }
+
+    fn across(&self, step: &Step, cell: &Cell, direction: usize) -> Option<Beyond> {
+        let on_face = FACES[direction].map(|[here, there]| (cell.nodes[here], there));
+        let (element, is_last) = self.beside(on_face.map(|(node, _)| node))?;
+        let nodes = self.nodes(element);
+        let fits = |&way: &u8| {
+            let corners = &self.ways[usize::from(way)];
+            on_face.iter().all(|&(node, corner)| nodes[usize::from(corners[corner])] == node)
+        };
+        let same_section = self.group.section[element as usize] == self.group.section[step.element as usize];
+        // Neighbours mostly have the same orientation.
+        let mut ways = std::iter::once(step.way).chain(0..self.ways.len() as u8).filter(|_| same_section);
+        Some(Beyond { element, way: ways.find(fits), is_last })
+    }
+
+    /// An element that is in no grid yet and has all four nodes, and whether there is no other one.
+    fn beside(&self, face: [u32; 4]) -> Option<(u32, bool)> {
         let has_all = |&&element: &&u32| {
             !self.taken[element as usize] && face[1..].iter().all(|node| self.nodes(element).contains(node))
         };
-        self.around.of(face[0]).iter().find(has_all).copied()
+        let mut found = self.around.of(face[0]).iter().filter(has_all);
+        found.next().map(|&element| (element, found.next().is_none()))
     }
 }

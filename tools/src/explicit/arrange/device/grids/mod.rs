@@ -3,12 +3,14 @@
 mod hexahedra;
 mod tetrahedra;
 
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
 use pogo_formats::explicit::block::DeviceTables;
 use pogo_formats::explicit::block::grid::{CORNERS, Grid, NODE, NOTHING, PRESENT, WHOLE};
 use pogo_formats::mesh::{ElementKind, ElementShape, GroupView, MeshView};
 use rayon::prelude::*;
 
-use crate::rows::by_row;
+use crate::rows::by_row_in_parallel;
 
 /// Fewest cells of a grid: fewer would not fill a thread block of a device.
 const FEWEST: usize = 512;
@@ -47,14 +49,18 @@ impl Grids {
         if mesh.n_nodes() >= NOTHING as usize || !mesh.groups.iter().any(stands) {
             return grids;
         }
-        let mut n_elements = vec![0_u32; mesh.n_nodes()];
+        let n_elements: Vec<AtomicU32> = (0..mesh.n_nodes()).map(|_| AtomicU32::new(0)).collect();
         for group in &mesh.groups {
-            for nodes in group.connectivity.chunks_exact(group.kind.n_nodes()) {
-                for (at, &node) in nodes.iter().enumerate() {
-                    n_elements[node as usize] += u32::from(!nodes[..at].contains(&node));
+            let elements = group.connectivity.par_chunks_exact(group.kind.n_nodes()).with_min_len(4096);
+            elements.for_each(|nodes| {
+                for (at, node) in nodes.iter().enumerate() {
+                    if !nodes[..at].contains(node) {
+                        n_elements[*node as usize].fetch_add(1, Relaxed);
+                    }
                 }
-            }
+            });
         }
+        let n_elements: Vec<u32> = n_elements.into_iter().map(AtomicU32::into_inner).collect();
         for group in mesh.groups.iter().filter(|group| stands(group)) {
             match group.kind.shape() {
                 ElementShape::Tetrahedron => tetrahedra::find(group, mesh.coordinates, &n_elements, &mut grids),
@@ -90,46 +96,41 @@ impl Grids {
         });
     }
 
-    /// Adds the grid of these cells, and returns the numbers of cells that do not fit into it. Where five hexahedra meet round
+    /// Adds the grid of `n_cells` cells, and returns the numbers of cells that do not fit into it. Where five hexahedra meet round
     /// an edge, for example, not all can be in one grid.
     fn add(
         &mut self,
         (kind, section): (ElementKind, u32),
-        cells: impl ExactSizeIterator<Item = Cell> + Clone,
+        n_cells: usize,
+        cell: impl Fn(usize) -> Cell + Sync,
         n_elements: &[u32],
     ) -> Vec<usize> {
-        let (mut low, mut high) = ([0; 3], [0; 3]);
-        for Cell { at, .. } in cells.clone() {
-            for i in 0..3 {
-                low[i] = at[i].min(low[i]);
-                high[i] = at[i].max(high[i]);
-            }
-        }
+        let numbers = || (0..n_cells).into_par_iter().with_min_len(4096);
+        let both = |(low, high): ([i32; 3], [i32; 3]), (other_low, other_high): ([i32; 3], [i32; 3])| {
+            let each = |pick: fn(i32, i32) -> i32, a: [i32; 3], b: [i32; 3]| std::array::from_fn(|i| pick(a[i], b[i]));
+            (each(i32::min, low, other_low), each(i32::max, high, other_high))
+        };
+        let (low, high) = numbers().map(|number| (cell(number).at, cell(number).at)).reduce(Default::default, both);
         // A device goes along k, which is the longest direction. A grid may be turned round its diagonal.
         let length = [0, 1, 2].map(|i| (high[i] - low[i]) as usize + 2);
         let last = (0..3).rev().max_by_key(|&i| length[i]).unwrap_or(2);
         let axes = [(last + 1) % 3, (last + 2) % 3, last];
         let size = axes.map(|axis| length[axis]);
         let n_places = size.iter().product::<usize>();
-        if n_places / MOST_PLACES > cells.len() {
+        if n_places / MOST_PLACES > n_cells {
             return Vec::new();
         }
-        let mut places = vec![NOTHING; n_places];
         let place = |[i, j, k]: [usize; 3]| i + size[0] * (j + size[1] * k);
-        let mut contradicting = Vec::new();
-        for (number, cell) in cells.enumerate() {
+        // The place and the node of each corner of a cell.
+        let corners = |number: usize| -> [(usize, u32); 8] {
+            let cell = cell(number);
             let at = |corner: [usize; 3]| place(axes.map(|axis| (cell.at[axis] - low[axis]) as usize + corner[axis]));
-            let corners: [(usize, u32); 8] = std::array::from_fn(|corner| (at(CORNERS[corner]), cell.nodes[corner]));
-            let fits = |&(place, node): &(usize, u32)| [NOTHING, node].contains(&(places[place] & NODE));
-            if places[corners[0].0] & PRESENT == 0 && corners.iter().all(fits) {
-                for (place, node) in corners {
-                    places[place] = node | places[place] & PRESENT;
-                }
-                places[corners[0].0] |= PRESENT;
-            } else {
-                contradicting.push(number);
-            }
-        }
+            std::array::from_fn(|corner| (at(CORNERS[corner]), cell.nodes[corner]))
+        };
+        let (mut places, contradicting) = match fill(n_places, numbers().map(corners)) {
+            Some(places) => (places, Vec::new()),
+            None => fill_in_turn(n_places, (0..n_cells).map(corners)),
+        };
         let grid = Grid { size, material: 0, places: &places };
         let whole: Vec<bool> = (0..n_places)
             .into_par_iter()
@@ -149,6 +150,45 @@ impl Grids {
     }
 }
 
+/// The places of a grid with its nodes, filled by all threads; `corners` are the place and the node of each corner of its cells.
+/// None if not all cells fit.
+fn fill(n_places: usize, corners: impl ParallelIterator<Item = [(usize, u32); 8]>) -> Option<Vec<u32>> {
+    let places: Vec<AtomicU32> = (0..n_places).into_par_iter().map(|_| AtomicU32::new(NOTHING)).collect();
+    let contradicts = AtomicBool::new(false);
+    let take = |(place, node): (usize, u32)| match places[place].compare_exchange(NOTHING, node, Relaxed, Relaxed) {
+        Ok(_) => true,
+        Err(word) => word & NODE == node,
+    };
+    corners.for_each(|corners| {
+        let fits = !contradicts.load(Relaxed)
+            && corners.into_iter().all(take)
+            && places[corners[0].0].fetch_or(PRESENT, Relaxed) & PRESENT == 0;
+        if !fits {
+            contradicts.store(true, Relaxed);
+        }
+    });
+    let places = places.into_iter().map(AtomicU32::into_inner).collect();
+    (!contradicts.into_inner()).then_some(places)
+}
+
+/// The same cell by cell, without those that contradict cells before them, whose numbers are given.
+fn fill_in_turn(n_places: usize, corners: impl Iterator<Item = [(usize, u32); 8]>) -> (Vec<u32>, Vec<usize>) {
+    let mut places = vec![NOTHING; n_places];
+    let mut contradicting = Vec::new();
+    for (number, corners) in corners.enumerate() {
+        let fits = |&(place, node): &(usize, u32)| [NOTHING, node].contains(&(places[place] & NODE));
+        if places[corners[0].0] & PRESENT == 0 && corners.iter().all(fits) {
+            for (place, node) in corners {
+                places[place] = node | places[place] & PRESENT;
+            }
+            places[corners[0].0] |= PRESENT;
+        } else {
+            contradicting.push(number);
+        }
+    }
+    (places, contradicting)
+}
+
 /// A cell of a grid that is being built: its corners in the order of C3D8, and its position.
 #[derive(Clone, Copy)]
 struct Cell {
@@ -165,9 +205,9 @@ struct Around {
 
 impl Around {
     fn new(group: &GroupView, n_nodes: usize) -> Self {
-        let (first, mut elements) = by_row(n_nodes, group.connectivity.iter().copied());
+        let (first, mut elements) = by_row_in_parallel(n_nodes, group.connectivity);
         let width = group.kind.n_nodes() as u32;
-        elements.iter_mut().for_each(|entry| *entry /= width);
+        elements.par_iter_mut().for_each(|entry| *entry /= width);
         Self { first, elements }
     }
 

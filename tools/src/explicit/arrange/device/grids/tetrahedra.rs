@@ -104,7 +104,7 @@ impl Walk<'_> {
                     continue;
                 }
                 let pair = (self.group.kind, self.group.section[seed]);
-                for number in grids.add(pair, cells.iter().copied(), n_elements) {
+                for number in grids.add(pair, cells.len(), |number| cells[number], n_elements) {
                     self.set(&cells[number], State::Seed);
                     again = true;
                 }
@@ -147,7 +147,9 @@ impl Walk<'_> {
         edges.sort_by(|[a, b], [c, d]| distance(*c, *d).total_cmp(&distance(*a, *b)));
         let mut cells = Vec::new();
         for [a, b] in edges {
-            let Some(ring) = self.ring([a, b], self.group.section[seed as usize], self.around.of(a)) else { continue };
+            let Some(ring) = self.ring([a, b], self.group.section[seed as usize], self.around.of(a)) else {
+                continue;
+            };
             let near = |first: usize| (0..3).map(|k| distance(a, ring.nodes[first + 2 * k])).sum::<f64>();
             let first = usize::from(near(1) < near(0));
             cells.extend([ring.cell(first), ring.cell(1 - first)]);
@@ -230,7 +232,9 @@ impl Walk<'_> {
         let mut n = 0;
         for &element in some {
             let nodes = self.nodes(element);
-            let [Some(a), Some(b)] = ends.map(|end| nodes.iter().position(|&node| node == end)) else { continue };
+            let [Some(a), Some(b)] = ends.map(|end| nodes.iter().position(|&node| node == end)) else {
+                continue;
+            };
             let between = BESIDE[a][b].map(|corner| nodes[corner]);
             if !self.is_free(element, section) || found[..n].iter().any(|&(_, other)| other == between) {
                 continue;
