@@ -108,3 +108,17 @@ pub(crate) fn concatenate<'a, T: Copy + Default + Send + Sync + 'a>(parts: impl 
     places.into_par_iter().zip(&parts).for_each(|(to, from)| to.copy_from_slice(from));
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_threads_sort_items_by_row_as_one_does() {
+        let n_rows = 10_000;
+        // Some rows are empty, and some items far apart are in one row.
+        let row_of: Vec<u32> = (0..70_000_u64).map(|item| (item * 40_503 % 9_973) as u32).collect();
+        assert_eq!(by_row_in_parallel(n_rows, &row_of), by_row(n_rows, row_of.iter().copied()));
+        assert_eq!(by_row_in_parallel(3, &[]), by_row(3, std::iter::empty()));
+    }
+}

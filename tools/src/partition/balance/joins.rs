@@ -77,3 +77,59 @@ impl Balance<'_> {
         row.entries.extend(joins.map(|join| ((join[0] >> 32) as u32, join.len() as u32)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Balance;
+    use super::Joins;
+    use crate::partition::NodeGraph;
+
+    /// A square of nodes that are linked with all eight round them.
+    fn square(edge: u32) -> NodeGraph {
+        let nodes = (0..edge).flat_map(|y| (0..edge).map(move |x| (x, y)));
+        let links = nodes.flat_map(|(x, y)| {
+            let near = |at: u32| at.saturating_sub(1)..=(at + 1).min(edge - 1);
+            let others = near(y).flat_map(move |j| near(x).map(move |i| i + edge * j));
+            others.map(move |other| (x + edge * y, other)).filter(|(node, other)| node != other)
+        });
+        NodeGraph::from_links((edge * edge) as usize, links)
+    }
+
+    #[test]
+    fn joins_that_were_kept_are_those_of_all_links() {
+        let (edge, n_blocks) = (24, 12);
+        let (graph, n) = (square(edge), edge * edge);
+        let labels: Vec<u32> = (0..n).collect();
+        let first: Vec<u32> = (0..=n_blocks).map(|block| block * n / n_blocks).collect();
+        let state = Balance::new(&graph, &labels, &first, 64);
+        let mut joins = Joins::default();
+        for step in 0..60 {
+            let node = (step * 67 + 5) % n;
+            let (from, to) = (state.block(node), (state.block(node) + 1) % n_blocks);
+            state.give(node, from, to);
+            if step % 3 > 0 {
+                continue;
+            }
+            state.look_at(&mut joins);
+            for block in 0..n_blocks {
+                let mut expected: Vec<(u32, u32)> = Vec::new();
+                for node in (0..n).filter(|&node| state.block(node) == block) {
+                    let mut last = block;
+                    for there in graph.neighbours(node).iter().map(|&other| state.block(other)) {
+                        if there != block && there != last {
+                            expected.push((there, node));
+                            last = there;
+                        }
+                    }
+                }
+                expected.sort_unstable();
+                let others = joins.of(block).iter().map(|entry| entry.0);
+                let found: Vec<(u32, u32)> =
+                    others.flat_map(|other| joins.nodes(block, other).map(move |node| (other, node))).collect();
+                assert_eq!(found, expected, "block {block} after step {step}");
+                let lengths: usize = joins.of(block).iter().map(|entry| entry.1 as usize).sum();
+                assert_eq!(lengths, expected.len());
+            }
+        }
+    }
+}

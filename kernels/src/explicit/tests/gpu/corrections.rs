@@ -162,7 +162,9 @@ fn linear_constraints_as_on_the_cpu() {
         let mut problem = case.problem();
         constrain(&mut problem, case.mesh.n_nodes() as u64);
         compare::<f64>(&case, &problem, &format!("constraints, {what} f64"), 1e-12);
-        compare::<f32>(&case, &problem, &format!("constraints, {what} f32"), 1e-5);
+        // Some traces are forces of constraints, m/Δt² times what is taken from Δu. In f32 they have the rounding of Δu: those of
+        // the CPU in f32 differ from those in f64 by up to 8e-5 here.
+        compare::<f32>(&case, &problem, &format!("constraints, {what} f32"), 2e-4);
     };
     solid_cases([[40, 35, 0], [13, 11, 9]], 300, &mut check);
 }
