@@ -25,7 +25,8 @@ use crate::explicit::projection::{FIX_EVERY, Projected, Projection};
 use crate::ranks::{Parcel, Ranks};
 use crate::simd::Real;
 
-/// Entries of the projection that take as long as a corner of an element.
+/// Entries of the projection that take about as long as a corner of an element, by a profile of one model. It weighs the turn of
+/// the projection against those of blocks.
 const ENTRIES_OF_CORNER: usize = 3;
 
 /// A degree of freedom that a row names.
