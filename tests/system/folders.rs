@@ -128,6 +128,9 @@ fn a_lost_terminal_stops_a_run_after_a_checkpoint_but_not_under_nohup() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     models(folder);
+    // The tests themselves may run under nohup, and commands would inherit that.
+    // SAFETY: no handler is set.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_DFL) };
     let run = long_run(folder, &[]);
     signal(&run, libc::SIGHUP);
     let output = end(run);
