@@ -154,8 +154,9 @@ impl<T: Real> Advance<'_, T> {
         unsafe { self.shared.energies[window % 2].add(2 * self.tables.n_energy_rows * step) }
     }
 
-    /// Adds up the energies of a window, step by step, in each step block by block and then those of linear constraints. The others may be in the next window, which
-    /// writes other rows; they come back to these only after this thread has passed the next barrier.
+    /// Adds up the energies of a window, step by step: of each step those of the blocks in their order, then those of linear
+    /// constraints. The others may be in the next window, which writes other rows; they come back to these only after this thread
+    /// has passed the next barrier.
     fn sum_energies(&self, (window, before): (usize, usize), totals: &mut [f64; 2]) {
         let phases = self.tables.phases_per_step();
         let n_phases = self.n_steps * phases;
