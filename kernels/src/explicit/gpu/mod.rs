@@ -354,8 +354,8 @@ impl<T: Real> GpuStepper<T> {
         self.launches.double = None;
     }
 
-    /// Starts the launches of `n_steps` steps from step `first` on, at most [`GRAPH_STEPS`], and makes the signals of those after them; returns which
-    /// pair of arrays holds the state after them.
+    /// Starts the launches of `n_steps` steps from step `first` on, at most [`GRAPH_STEPS`], and makes the signals of those after
+    /// them; returns which pair of arrays holds the state after them.
     fn start_steps(
         &self,
         first: u64,
