@@ -125,9 +125,9 @@ impl<T: Real> CpuStepper<T> {
         Self::of_part(problem, (Part::whole(problem.mesh.n_nodes()), None), state, options)
     }
 
-    /// A stepper of a part of the problem, which has whole cells (see [`Problem::cells`]), from the state of its
-    /// own nodes, with the memory variables of its halo behind theirs. The rest of the halo is to be set before the first step; see [`PartStepper`]. With linear constraints it needs the
-    /// team that has the other parts, and each step is collective.
+    /// A stepper of a part of the problem, which has whole cells (see [`Problem::cells`]), from the state of its own nodes, with
+    /// the memory variables of its halo behind theirs. The rest of the halo is to be set before the first step; see
+    /// [`PartStepper`]. With linear constraints it needs the team that has the other parts, and each step is collective.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
