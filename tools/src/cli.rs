@@ -8,6 +8,7 @@ use std::path::Path;
 use clap::error::ErrorKind as Wrong;
 use clap::{Parser, ValueEnum};
 use clap_complete::Shell;
+use pogo_formats::system::messages::say;
 use pogo_formats::system::{inputs, maps, memory, signals, threads};
 use pogo_formats::{exit_code, timings, write};
 
@@ -59,7 +60,7 @@ pub fn run<C: Parser, E: Display + From<std::io::Error>>(
         },
     };
     if let Err(error) = &result {
-        let _ = writeln!(std::io::stderr(), "{error}");
+        say(error);
     }
     if result.unwrap_or(false) { 0 } else { exit_code::BAD_INPUT }
 }
@@ -118,7 +119,7 @@ fn said(error: &clap::Error) -> i32 {
     let printed = error.print().and_then(|()| std::io::stdout().flush());
     match printed {
         Err(failed) if !error.use_stderr() && failed.kind() != ErrorKind::BrokenPipe => {
-            let _ = writeln!(std::io::stderr(), "error: cannot write to stdout: {failed}");
+            say(format_args!("error: cannot write to stdout: {failed}"));
             exit_code::BAD_INPUT
         }
         _ => error.exit_code(),

@@ -1,10 +1,11 @@
 //! What the operating system gives, limits and takes away: files that are read or mapped, room on disks, memory,
-//! threads and signals.
+//! threads, signals and standard error.
 
 pub mod disk;
 pub mod held;
 pub mod inputs;
 pub mod maps;
 pub mod memory;
+pub mod messages;
 pub mod signals;
 pub mod threads;

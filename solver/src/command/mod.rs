@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 
 use clap::{CommandFactory, Parser};
+use pogo_formats::system::messages::say;
 use pogo_formats::system::{inputs, maps, memory, threads};
 use pogo_formats::{exit_code, timings};
 
@@ -33,7 +34,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
         Err(error) => {
             // Not the chain of causes: every message holds its own.
             let stdout = if error.is::<io::Error>() { "error: cannot write to stdout: " } else { "" };
-            let _ = writeln!(io::stderr(), "{stdout}{error}");
+            say(format_args!("{stdout}{error}"));
             exit_code::BAD_INPUT
         }
     }
@@ -43,7 +44,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
 fn said(error: &clap::Error) -> i32 {
     match error.print().and_then(|()| io::stdout().flush()) {
         Err(failed) if !error.use_stderr() && failed.kind() != io::ErrorKind::BrokenPipe => {
-            let _ = writeln!(io::stderr(), "error: cannot write to stdout: {failed}");
+            say(format_args!("error: cannot write to stdout: {failed}"));
             exit_code::BAD_INPUT
         }
         _ => error.exit_code(),
@@ -80,7 +81,7 @@ fn solve(args: &Args, words: &[OsString]) -> anyhow::Result<i32> {
     if let Some(reason) = alone {
         config.settings.threads = Some(1);
         if !args.quiet {
-            let _ = writeln!(io::stderr(), "note: going on with one thread, as the system starts no more: {reason}");
+            say(format_args!("note: going on with one thread, as the system starts no more: {reason}"));
         }
     }
     let interrupts = Interrupts::install().map_err(|error| anyhow::anyhow!("error: cannot catch signals: {error}"))?;
@@ -99,7 +100,7 @@ fn solve(args: &Args, words: &[OsString]) -> anyhow::Result<i32> {
     if args.quiet {
         // A report says it by itself.
         for problem in outcome.problems() {
-            let _ = writeln!(io::stderr(), "{problem}");
+            say(problem);
         }
     }
     if args.json {

@@ -1,10 +1,11 @@
 //! What the user sees while a run goes on: a bar on a terminal, a line now and then in a log.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
 use crate::observe::{Observer, Outlook, with_prefix};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use pogo_formats::system::messages::say;
 use pogo_formats::words::counted;
 
 /// Between two lines in a log.
@@ -23,8 +24,7 @@ impl Report {
     fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
-            // A closed standard error must not stop a run.
-            None => drop(writeln!(stderr(), "{text}")),
+            None => say(text),
         }
     }
 }

@@ -202,6 +202,19 @@ fn help_that_cannot_be_written_is_no_success() {
     }
 }
 
+/// What other processes write to the same standard error cannot come into the middle of a message. A datagram is what one write
+/// gave.
+#[test]
+fn a_message_is_one_write() {
+    let (ours, stderr) = std::os::unix::net::UnixDatagram::pair().unwrap();
+    let status = pogo_solve().arg("nowhere.blk").stderr(std::os::fd::OwnedFd::from(stderr)).status().unwrap();
+    assert_eq!(status.code(), Some(1));
+    let mut message = [0; 4096];
+    let length = ours.recv(&mut message).unwrap();
+    let said = text(&message[..length]);
+    assert!(said.starts_with("nowhere.blk: error: ") && said.ends_with('\n') && said.lines().count() == 1, "{said}");
+}
+
 #[test]
 fn help_completions_and_manual_are_there() {
     let help = text(&pogo_solve().arg("--help").output().unwrap().stdout);

@@ -5,9 +5,10 @@ mod progress;
 mod upgrade;
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 use pogo_formats::system::memory;
+use pogo_formats::system::messages::say;
 
 use crate::prepare::{PrepareError, Progress, Report};
 use crate::{ROOMS, cli, room};
@@ -68,10 +69,8 @@ fn prepare(cli: &Cli) -> anyhow::Result<bool> {
     drop(reporter);
     // A warning is a likely mistake: whoever wants no progress and no figures still has to know of it.
     let notes = report.remarks.notes.iter().filter(|_| !cli.quiet);
-    let mut stderr = std::io::stderr().lock();
     for message in report.problems.iter().chain(&report.remarks.warnings).chain(notes) {
-        // A log that cannot be written is no reason to fail.
-        let _ = writeln!(stderr, "{message}");
+        say(message);
     }
     if cli.json {
         cli::write_stdout(format!("{}\n", report.json).as_bytes())?;

@@ -1,11 +1,11 @@
 //! Progress on a terminal and in a log, always on stderr.
 
-use std::io::Write;
 use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use pogo_formats::system::messages::say;
 use pogo_formats::system::threads;
 
 use crate::prepare::Progress;
@@ -74,7 +74,7 @@ impl Lines {
 
     fn line(&self, text: &str) {
         let seconds = self.start.elapsed().as_secs_f64();
-        let _ = writeln!(std::io::stderr(), "pogo-block: {seconds:7.2} s  {text}");
+        say(format_args!("pogo-block: {seconds:7.2} s  {text}"));
     }
 }
 
