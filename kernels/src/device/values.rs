@@ -78,6 +78,11 @@ macro_rules! pointers {
             pub fn address(self) -> Address {
                 self.0
             }
+
+            /// The address of the value so many further on.
+            pub fn at(self, n: usize) -> Self {
+                Self(self.0 + (n * size_of::<T>()) as Address, PhantomData)
+            }
         }
     )*};
 }

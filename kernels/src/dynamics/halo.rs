@@ -76,6 +76,12 @@ impl HaloLists {
         lists
     }
 
+    /// The nodes that a device reads.
+    #[cfg(test)]
+    pub fn to(&self, device: usize) -> &[u32] {
+        &self.nodes[self.first[device] as usize..self.first[device + 1] as usize]
+    }
+
     /// Places the lists on this device and learns the addresses of the others. `arrays` are those of the state that are
     /// exchanged, each doubled. With `plain`, or where one device has several parts, no device waits. Collective.
     ///

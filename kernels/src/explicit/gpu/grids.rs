@@ -7,6 +7,7 @@ use pogo_formats::mesh::ElementKind;
 use rayon::prelude::*;
 
 use super::super::Problem;
+use super::halo::{Devices, Senders};
 use super::laws::law_number;
 use super::layout::*;
 use crate::explicit::units::is_aligned;
@@ -36,6 +37,8 @@ pub(super) struct Launched {
     /// Entry of the device's materials.
     pub material: usize,
     pub tiles: Vec<u32>,
+    /// Its tiles read nodes of other devices, or move nodes that others read.
+    pub is_border: bool,
 }
 
 /// The tiles of all grids.
@@ -48,6 +51,10 @@ pub(super) struct Tiles {
     pub n_moved: usize,
     /// Nodes that `act` updates instead: they carry a load, a constraint, a monitor or damping.
     pub act_nodes: Vec<u32>,
+    /// The first so many of them are in tiles of the border.
+    pub n_border_act: usize,
+    /// Rows of energies of `act`.
+    pub n_act_rows: usize,
 }
 
 /// Thread blocks of `march` that a multiprocessor holds, with numbers of so many bytes (march.cu).
@@ -120,6 +127,8 @@ impl Tiles {
             launches: Vec::new(),
             n_moved: 0,
             act_nodes: Vec::new(),
+            n_border_act: 0,
+            n_act_rows: 0,
         };
         for grid in &grids {
             let law = ElementKind::from_code(device.material_kind[grid.material]).map_or(HEXAHEDRON, law_number);
@@ -131,7 +140,92 @@ impl Tiles {
             .filter(|&node| free[node] && acts(node))
             .map(|node| node as u32)
             .collect();
+        tiles.n_act_rows = tiles.act_nodes.len().div_ceil(THREADS);
         Some(tiles)
+    }
+
+    /// Keeps what one of several devices moves, and lists what its tiles and those of others read of each other. Every
+    /// device has the tiles of the whole model, so that a node moves with the bits that it has on one device. A tile with nodes of
+    /// several devices is computed by each of them.
+    pub fn keep_part(&mut self, devices: &Devices, sent: &mut Senders) {
+        let n_tiles = self.rows.len();
+        let seen: Vec<(Use, Vec<(u32, u32)>)> =
+            (0..n_tiles).into_par_iter().map(|tile| self.use_of(tile, devices)).collect();
+        for &(device, node) in seen.iter().flat_map(|(_, read)| read) {
+            sent.add(device, node);
+        }
+        let mut uses: Vec<Use> = seen.into_iter().map(|(used, _)| used).collect();
+        let is_own_moved = |word: &u32| word & MOVED != 0 && devices.is_own(word & TILE_NODE);
+        let is_sent = sent.marks(devices.n_nodes());
+        let mut in_border = vec![false; devices.n_nodes()];
+        self.n_moved = 0;
+        for (tile, used) in uses.iter_mut().enumerate().filter(|(_, used)| **used != Use::Nothing) {
+            let range = self.range(tile);
+            let moved =
+                || self.words[range.clone()].iter().filter(|word| is_own_moved(word)).map(|word| word & TILE_NODE);
+            self.n_moved += moved().count();
+            if moved().any(|node| is_sent[node as usize]) {
+                *used = Use::Border;
+            }
+            if *used == Use::Border {
+                moved().for_each(|node| in_border[node as usize] = true);
+            }
+        }
+        self.words.iter_mut().filter(|word| !is_own_moved(word)).for_each(|word| *word &= !(MOVED | BY_ACT));
+        let launches = std::mem::take(&mut self.launches);
+        for is_border in [true, false] {
+            let wanted = if is_border { Use::Border } else { Use::Inside };
+            let of = |tiles: &[u32]| tiles.iter().copied().filter(|&tile| uses[tile as usize] == wanted).collect();
+            self.launches.extend(launches.iter().map(|launch| Launched {
+                tiles: of(&launch.tiles),
+                is_border,
+                ..*launch
+            }));
+        }
+        self.launches.retain(|launch| !launch.tiles.is_empty());
+        self.act_nodes.retain(|&node| devices.is_own(node));
+        self.act_nodes.sort_by_key(|&node| !in_border[node as usize]);
+        self.n_border_act = self.act_nodes.partition_point(|&node| in_border[node as usize]);
+        // As many on all devices: those of the whole model, and one for a row of the border that is not full.
+        self.n_act_rows += 1;
+    }
+
+    /// What a tile is for one of several devices, and which nodes of this device others read for what it computes.
+    fn use_of(&self, tile: usize, devices: &Devices) -> (Use, Vec<(u32, u32)>) {
+        let words = &self.words[self.range(tile)];
+        let is_own = |word: &u32| devices.is_own(word & TILE_NODE);
+        if words.iter().all(is_own) {
+            return (Use::Inside, Vec::new());
+        }
+        if !words.iter().any(is_own) {
+            return (Use::Nothing, Vec::new());
+        }
+        let mut used = match words.iter().any(|word| word & MOVED != 0 && is_own(word)) {
+            true => Use::Inside,
+            false => Use::Nothing,
+        };
+        let mut read = Vec::new();
+        for element in self.element_words(tile) {
+            let moves_for =
+                |device: u32| element.iter().any(|word| word & MOVED != 0 && devices.of(word & TILE_NODE) == device);
+            if moves_for(devices.me) && !element.iter().all(is_own) {
+                used = Use::Border;
+            }
+            for reader in (0..devices.n as u32).filter(|&device| device != devices.me && moves_for(device)) {
+                let own = element.iter().filter(|word| is_own(word));
+                read.extend(own.map(|word| (reader, word & TILE_NODE)));
+            }
+        }
+        read.sort_unstable();
+        read.dedup();
+        (used, read)
+    }
+
+    /// Where the words of a tile are.
+    fn range(&self, tile: usize) -> std::ops::Range<usize> {
+        let row = &self.rows[tile];
+        let first = row.first as usize;
+        first..first + (row.n_layers as usize + 1) * SLOTS
     }
 
     fn cut(&mut self, grid: &Grid, law: u32, free: &[bool], acts: &(dyn Fn(usize) -> bool + Sync), n_resident: usize) {
@@ -145,7 +239,7 @@ impl Tiles {
                 cut(grid, [range(0), range(1), range(2)], free, acts)
             })
             .collect();
-        let mut launch = Launched { law, material: grid.material, tiles: Vec::new() };
+        let mut launch = Launched { law, material: grid.material, tiles: Vec::new(), is_border: false };
         for (row, words, n_moved) in made {
             launch.tiles.push(self.rows.len() as u32);
             self.rows.push(Tile { first: self.words.len() as u64, ..row });
@@ -162,27 +256,42 @@ impl Tiles {
 
     /// Nodes of a tile.
     pub fn nodes(&self, tile: usize) -> impl Iterator<Item = usize> {
-        let row = &self.rows[tile];
-        let n = (row.n_layers as usize + 1) * SLOTS;
-        self.words[row.first as usize..][..n].iter().map(|word| (word & TILE_NODE) as usize)
+        self.words[self.range(tile)].iter().map(|word| (word & TILE_NODE) as usize)
     }
 
-    /// Words that the tiles read.
+    /// Words that the tiles of the launches read.
     pub fn n_read(&self) -> usize {
-        self.rows.iter().map(|row| (row.n_layers as usize + 1) * row.n_slots as usize).sum()
+        let rows = self.launches.iter().flat_map(|launch| &launch.tiles).map(|&tile| &self.rows[tile as usize]);
+        rows.map(|row| (row.n_layers as usize + 1) * row.n_slots as usize).sum()
     }
 
     /// The elements of a tile, by their nodes.
     pub fn elements(&self, tile: usize) -> impl Iterator<Item = [usize; 8]> {
+        self.element_words(tile).map(|words| words.map(|word| (word & TILE_NODE) as usize))
+    }
+
+    /// The elements of a tile, by the words of their nodes.
+    fn element_words(&self, tile: usize) -> impl Iterator<Item = [u32; 8]> {
         let row = &self.rows[tile];
         let (w, h) = (row.width as usize, row.height as usize);
-        let words = &self.words[row.first as usize..][..(row.n_layers as usize + 1) * SLOTS];
+        let words = &self.words[self.range(tile)];
         (0..row.n_layers as usize * w * h).filter_map(move |at| {
             let (k, i, j) = (at / (w * h), at % w, at / w % h);
-            let node = |[a, b, c]: [usize; 3]| (words[(k + c) * SLOTS + slot(w, h, i + a, j + b)] & TILE_NODE) as usize;
-            (words[k * SLOTS + slot(w, h, i, j)] & PRESENT != 0).then(|| CORNERS.map(node))
+            let word = |[a, b, c]: [usize; 3]| words[(k + c) * SLOTS + slot(w, h, i + a, j + b)];
+            (words[k * SLOTS + slot(w, h, i, j)] & PRESENT != 0).then(|| CORNERS.map(word))
         })
     }
+}
+
+/// What a tile is for one of several devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// It moves nodes of others alone.
+    Nothing,
+    /// It moves nodes of this device, and reads none of others.
+    Inside,
+    /// It reads nodes of others for those that it moves, or moves some that others read.
+    Border,
 }
 
 /// Where the node (i, j) of a plane is.

@@ -2,19 +2,83 @@
 //! after each step ([`HaloLists`]).
 //!
 //! Every device has room for the state of the whole model and steps the blocks of its sub-domain. In space it also computes
-//! the elements of blocks of other devices that pass forces on to its own.
+//! the elements of blocks of other devices that pass forces on to its own. Of tiles of grids it computes those that have nodes of
+//! its own ([`Tiles::keep_part`]).
 
-use pogo_formats::explicit::block::DeviceView;
+use pogo_formats::explicit::block::{BlocksView, DeviceView};
+use rayon::prelude::*;
 
-use super::grids::Role;
+use super::grids::{Role, Tiles};
 use crate::dynamics::HaloLists;
 use crate::explicit::Problem;
 
-/// What one device computes, and what it sends.
+/// Which device has each block and node.
+#[derive(Debug)]
+pub(in crate::explicit) struct Devices<'a> {
+    of_block: &'a [u32],
+    /// At most [`MOST_DEVICES`](crate::dynamics::MOST_DEVICES).
+    of_node: Vec<u8>,
+    /// How many there are.
+    pub n: usize,
+    /// This one.
+    pub me: u32,
+}
+
+impl<'a> Devices<'a> {
+    /// Given the device of each block.
+    pub fn new(blocks: &BlocksView, of_block: &'a [u32], n: usize, me: u32) -> Self {
+        let nodes = |(b, &device): (usize, &u32)| std::iter::repeat_n(device as u8, blocks.own_nodes(b).len());
+        Self { of_block, of_node: of_block.iter().enumerate().flat_map(nodes).collect(), n, me }
+    }
+
+    /// The device of a node.
+    pub fn of(&self, node: u32) -> u32 {
+        u32::from(self.of_node[node as usize])
+    }
+
+    /// Whether a node is this device's.
+    pub fn is_own(&self, node: u32) -> bool {
+        self.of(node) == self.me
+    }
+
+    /// Number of nodes of the model.
+    pub fn n_nodes(&self) -> usize {
+        self.of_node.len()
+    }
+}
+
+/// The nodes that this device sends, device by device; some of them more than once.
+#[derive(Debug, Default)]
+pub(super) struct Senders(Vec<Vec<u32>>);
+
+impl Senders {
+    fn new(devices: &Devices) -> Self {
+        Self(vec![Vec::new(); devices.n])
+    }
+
+    /// A node that a device reads.
+    pub fn add(&mut self, device: u32, node: u32) {
+        self.0[device as usize].push(node);
+    }
+
+    /// Whether any device reads each node.
+    pub fn marks(&self, n_nodes: usize) -> Vec<bool> {
+        let mut marks = vec![false; n_nodes];
+        self.0.iter().flatten().for_each(|&node| marks[node as usize] = true);
+        marks
+    }
+
+    /// Without repeats.
+    pub fn lists(self) -> HaloLists {
+        HaloLists::new(self.0)
+    }
+}
+
+/// What one device computes of blocks, and what it sends.
 #[derive(Debug)]
 pub(super) struct ElementLists {
     pub roles: Vec<Role>,
-    pub sent: HaloLists,
+    pub sent: Senders,
 }
 
 /// The nodes of those elements of a block that have a node of another device.
@@ -36,35 +100,53 @@ fn shared_elements(problem: &Problem, b: usize, is_of_other: impl Fn(u32) -> boo
 }
 
 impl ElementLists {
-    /// Of device `me`, given the device of each block.
-    pub fn new(problem: &Problem, view: &DeviceView, domain: &[u32], n_devices: usize, me: u32) -> Self {
-        let (blocks, in_space) = (&problem.blocks, problem.mesh.dimension == 3);
-        let device_of = |node: u32| domain[blocks.block_of(node)];
-        let mut sent = vec![Vec::new(); n_devices];
-        let mut roles = Vec::with_capacity(domain.len());
-        for (b, &device) in domain.iter().enumerate() {
+    /// Of this device. `tiles` are those of the whole model, of which this device's are kept.
+    pub fn new(problem: &Problem, view: &DeviceView, devices: &Devices, tiles: Option<&mut Tiles>) -> Self {
+        let (blocks, in_space, me) = (&problem.blocks, problem.mesh.dimension == 3, devices.me);
+        let is_stepped: Vec<bool> = match &tiles {
+            Some(tiles) => tiles.roles.iter().map(|&role| role == Role::Steps).collect(),
+            None => vec![true; blocks.n_blocks()],
+        };
+        // Role of a block here, and nodes that others read for it.
+        let of_block = |b: usize| {
+            let owner = devices.of_block[b];
             let near = if in_space { view.later(b) } else { blocks.halo(b) };
             // Devices that compute elements of the block.
-            let mut devices = vec![device];
+            let mut computing = if is_stepped[b] { vec![owner] } else { Vec::new() };
             if in_space {
-                devices.extend(near.iter().map(|&node| device_of(node)));
-                devices.sort_unstable();
-                devices.dedup();
+                let stepped = near.iter().filter(|&&node| is_stepped[blocks.block_of(node)]);
+                computing.extend(stepped.map(|&node| devices.of(node)));
+                computing.sort_unstable();
+                computing.dedup();
             }
-            roles.push(match devices.contains(&me) {
-                _ if device == me => Role::Steps,
+            let role = match computing.contains(&me) {
+                true if owner == me && is_stepped[b] => Role::Steps,
                 true => Role::PassesOn,
                 false => Role::Rests,
-            });
-            for reader in devices.into_iter().filter(|&reader| reader != me) {
-                let of_others = |node: &u32| device_of(*node) == me;
-                let to = &mut sent[reader as usize];
-                match reader == device {
-                    true => to.extend(near.iter().copied().filter(of_others)),
-                    false => to.extend(shared_elements(problem, b, |node| device_of(node) == reader).filter(of_others)),
+            };
+            let mut read = Vec::new();
+            for reader in computing.into_iter().filter(|&reader| reader != me) {
+                let mut add = |node: u32| {
+                    if devices.is_own(node) {
+                        read.push((reader, node));
+                    }
+                };
+                match reader == owner && is_stepped[b] {
+                    true => near.iter().for_each(|&node| add(node)),
+                    false => shared_elements(problem, b, |node| devices.of(node) == reader).for_each(add),
                 }
             }
+            (role, read)
+        };
+        let of_blocks: Vec<_> = (0..blocks.n_blocks()).into_par_iter().with_min_len(16).map(of_block).collect();
+        let (mut roles, mut sent) = (Vec::with_capacity(of_blocks.len()), Senders::new(devices));
+        for (role, read) in of_blocks {
+            roles.push(role);
+            read.into_iter().for_each(|(reader, node)| sent.add(reader, node));
         }
-        Self { roles, sent: HaloLists::new(sent) }
+        if let Some(tiles) = tiles {
+            tiles.keep_part(devices, &mut sent);
+        }
+        Self { roles, sent }
     }
 }

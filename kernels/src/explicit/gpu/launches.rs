@@ -6,7 +6,7 @@ use super::held::Held;
 use super::laws::law_name;
 use super::layout::{Material, Params, THREADS};
 use super::peers::Peers;
-use super::tables::Tables;
+use super::tables::{ActRange, Tables};
 use super::wet::Wet;
 use super::{ADVICE, KernelReport};
 use crate::device::layout::In;
@@ -29,6 +29,8 @@ pub(super) struct Pass<T> {
     pub cooperative: bool,
     /// The blocks or tiles, or null for all blocks.
     pub list: In<u32>,
+    /// It goes into the second stream, where there is one: cooperative kernels, and what other devices wait for.
+    pub is_early: bool,
     pub last: Last<T>,
 }
 
@@ -44,6 +46,8 @@ pub(super) enum Last<T> {
     Ground(Ground),
     /// Linear constraints.
     Held(Held),
+    /// Nodes that tiles leave.
+    Act(ActRange),
     /// The memory of other devices.
     Peers,
 }
@@ -57,12 +61,26 @@ pub(super) struct Launch<T> {
     pub repeats: bool,
 }
 
-/// A second stream for blocks that are not covered by tiles. They begin first, and neither stream waits for the other.
+/// A second stream for blocks that are not covered by tiles and, of one of several devices, for tiles of the border and the exchange.
+/// They begin first, and neither stream waits for the other.
 #[derive(Debug)]
 pub(super) struct SecondStream {
     pub stream: Stream,
     pub begins: Event,
     pub ends: Event,
+}
+
+impl ActRange {
+    /// The numbers of a launch over this range.
+    pub fn of<T: Real>(&self, params: Params<T>) -> Params<T> {
+        Params {
+            act_nodes: params.act_nodes.at(self.first as usize),
+            n_act_nodes: self.n,
+            act_special: params.act_special + self.first,
+            act_energy: params.act_energy + self.row,
+            ..params
+        }
+    }
 }
 
 /// All launches of a model.
@@ -128,9 +146,9 @@ impl<T: Real> Launches<T> {
         if !tables.by_colours.is_empty() {
             modules.push(launches.add_elements(&mut finder, tables)?);
         }
-        if tables.tiles.as_ref().is_some_and(|tiles| !tiles.launches.is_empty()) {
+        if let Some(tiles) = tables.tiles.as_ref().filter(|tiles| !tiles.launches.is_empty()) {
             modules.push(launches.add_tiles(&mut finder, tables)?);
-            if !tables.blocks.is_empty() {
+            if !tables.blocks.is_empty() || tiles.launches.iter().any(|launch| launch.is_border) {
                 let stream = Stream::with_priority(-5)?;
                 launches.second = Some(SecondStream { stream, begins: Event::new()?, ends: Event::new()? });
             }
@@ -146,7 +164,8 @@ impl<T: Real> Launches<T> {
         let module = finder.gpu.module("corrections")?;
         let mut add = |finder: &mut Finder, name: &str, n_blocks: u32, last: Last<T>| -> Result<(), DeviceError> {
             let kernel = finder.kernel(&module, format!("{name}_{}", T::NAME), 1, 0)?;
-            self.corrections.push(Pass { kernel, n_blocks, cooperative: false, list: In::null(), last });
+            let list = In::null();
+            self.corrections.push(Pass { kernel, n_blocks, cooperative: false, list, is_early: false, last });
             Ok(())
         };
         if tables.ground.n_blocks() > 0 {
@@ -182,7 +201,7 @@ impl<T: Real> Launches<T> {
             let kernel = finder.kernel(&module, format!("{name}_{steps}"), steps, shared)?;
             let repeats = own.is_some() || tables.by_fans.is_empty() && n_blocks <= most * kernel.resident;
             let last = if own.is_some() { Last::Peers } else { Last::Nothing };
-            let pass = Pass { kernel, n_blocks, cooperative: false, list, last };
+            let pass = Pass { kernel, n_blocks, cooperative: false, list, is_early: false, last };
             Ok(Launch { passes: vec![pass], steps: steps as usize, repeats })
         };
         self.single = launch(1)?;
@@ -203,7 +222,8 @@ impl<T: Real> Launches<T> {
         let all = tables.by_colours.len() == tables.blocks.len();
         let list = finder.list("list of blocks by colours", if all { &[] } else { &tables.by_colours })?;
         let n_blocks = tables.by_colours.len() as u32;
-        self.single.passes.push(Pass { kernel, n_blocks, cooperative: tables.once, list, last });
+        let cooperative = tables.once;
+        self.single.passes.push(Pass { kernel, n_blocks, cooperative, list, is_early: cooperative, last });
         Ok(module)
     }
 
@@ -216,15 +236,15 @@ impl<T: Real> Launches<T> {
             let kernel = finder.kernel(&module, name, 1, room(size_of::<T>(), tables.unknowns))?;
             let list = finder.list("list of tiles", &launch.tiles)?;
             let (n_blocks, last) = (launch.tiles.len() as u32, Last::Material(tables.materials[launch.material]));
-            self.single.passes.push(Pass { kernel, n_blocks, cooperative: false, list, last });
+            let is_early = launch.is_border;
+            self.single.passes.push(Pass { kernel, n_blocks, cooperative: false, list, is_early, last });
         }
-        let n_act_nodes = tables.tiles.as_ref().map_or(0, |tiles| tiles.act_nodes.len() as u32);
-        if n_act_nodes > 0 {
+        for range in tables.act_ranges() {
             let of_fluids = if is_fluid { "_acoustic" } else { "" };
             let kernel = Kernel::new(finder.gpu, &module, &format!("act_{}{of_fluids}", T::NAME), 0)?;
-            let n_blocks = n_act_nodes.div_ceil(THREADS);
-            let (list, last) = (In::null(), Last::Nothing);
-            self.single.passes.push(Pass { kernel, n_blocks, cooperative: false, list, last });
+            let (n_blocks, list, is_early) = (range.n.div_ceil(THREADS), In::null(), range.is_border);
+            let last = Last::Act(range);
+            self.single.passes.push(Pass { kernel, n_blocks, cooperative: false, list, is_early, last });
         }
         Ok(module)
     }
@@ -253,6 +273,10 @@ impl<T: Real> Launches<T> {
         let start = |pass: &Pass<T>, fixes: bool| -> Result<(), DeviceError> {
             let [u, du] = [params.u, params.du].map(|[a, b]| if odd { [b, a] } else { [a, b] });
             let mut params = Params { list: pass.list, u, du, ..*params };
+            if let Last::Act(range) = &pass.last {
+                params = range.of(params);
+            }
+            let on = second.filter(|_| pass.is_early).map_or(stream, |second| &second.stream);
             let (mut k, mut last) = (k as u32, pass.last);
             let mut peers = Peers { odd: u32::from(odd), ..*peers };
             let last = match &mut last {
@@ -264,25 +288,29 @@ impl<T: Real> Launches<T> {
                     std::ptr::from_mut(held).cast()
                 }
                 Last::Peers => std::ptr::from_mut(&mut peers).cast(),
-                Last::Nothing => std::ptr::null_mut(),
+                Last::Act(_) | Last::Nothing => std::ptr::null_mut(),
             };
             let mut arguments = [std::ptr::from_mut(&mut params).cast(), std::ptr::from_mut(&mut k).cast(), last];
             // SAFETY: the arguments that every step kernel takes, the last one as its pass says; the arrays hold what
             // the tables name.
             unsafe {
                 if pass.cooperative {
-                    let stream = second.map_or(stream, |second| &second.stream);
-                    pass.kernel.launch_resident(gpu, stream, pass.n_blocks, &mut arguments)
+                    pass.kernel.launch_resident(gpu, on, pass.n_blocks, &mut arguments)
                 } else {
                     let grid = [pass.n_blocks, repeats as u32, 1];
-                    pass.kernel.launch_grid(stream, grid, pass.kernel.threads, &mut arguments)
+                    pass.kernel.launch_grid(on, grid, pass.kernel.threads, &mut arguments)
                 }
             }
         };
-        launch.passes.iter().try_for_each(|pass| start(pass, false))?;
+        let makes_step = params.force_out.address() == 0;
+        // What others read is complete when the second stream is, unless it is corrected later.
+        let early = self.exchange.as_ref().zip(second).filter(|_| makes_step && self.corrections.is_empty());
+        let passes = |is_early: bool| launch.passes.iter().filter(move |pass| pass.is_early == is_early);
+        passes(true).try_for_each(|pass| start(pass, false))?;
+        early.map_or(Ok(()), |(exchange, second)| exchange.start(&second.stream, u32::from(!odd)))?;
+        passes(false).try_for_each(|pass| start(pass, false))?;
         second.map_or(Ok(()), |second| second.ends.order(&second.stream, stream))?;
-        if params.force_out.address() != 0 {
-            // No step is made.
+        if !makes_step || early.is_some() {
             return Ok(());
         }
         self.corrections.iter().try_for_each(|pass| start(pass, false))?;

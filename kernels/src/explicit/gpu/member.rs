@@ -5,13 +5,13 @@ use std::sync::Arc;
 use pogo_formats::domains::SubDomainsView;
 use pogo_formats::explicit::block::DeviceView;
 
-use super::halo::ElementLists;
+use super::halo::Devices;
 use super::peers::{Peers, Sent};
 use super::tables::Tables;
 use super::{GpuError, GpuOptions, GpuReport, GpuStepper};
 use crate::device::{DeviceError, Plain as _};
 use crate::dynamics::signals::Signals;
-use crate::dynamics::{Advance, NodeLayout, OwnMonitors, Part, SignalTable, State, Stepper};
+use crate::dynamics::{Advance, HaloLists, NodeLayout, OwnMonitors, Part, SignalTable, State, Stepper};
 use crate::explicit::team::{Answer, ElementMember};
 use crate::explicit::{ElementStepper, Problem};
 use crate::ranks::{Accord, Ranks, Writer, exchange_arrays};
@@ -32,7 +32,7 @@ pub(super) struct Shared {
 pub(super) enum Lists {
     /// Triangles alone.
     Fans(Sent),
-    Others(ElementLists),
+    Others(HaloLists),
 }
 
 impl Lists {
@@ -46,16 +46,20 @@ impl Lists {
 }
 
 impl Shared {
-    /// What this device computes and sends; the other blocks leave its tables.
+    /// Which device has what.
+    pub fn devices(&self, problem: &Problem) -> Devices<'_> {
+        let ranks = &self.accord.ranks;
+        Devices::new(&problem.blocks, &self.domain, ranks.n_ranks(), ranks.rank() as u32)
+    }
+
+    /// What this device computes and sends.
     pub fn lists<T: Real>(&self, problem: &Problem, view: &DeviceView, tables: &mut Tables<T>) -> Lists {
-        let (me, n) = (self.accord.ranks.rank() as u32, self.accord.ranks.n_ranks());
-        if tables.by_colours.is_empty() && problem.mesh.dimension == 2 && !tables.is_corrected {
+        if tables.are_fans_alone() {
+            let me = self.accord.ranks.rank() as u32;
             return Lists::Fans(Sent::new(&problem.blocks, view, tables.two_steps, &self.domain, me));
         }
-        let lists = ElementLists::new(problem, view, &self.domain, n, me);
-        tables.keep_part(&lists.roles);
         tables.ground.keep(|node| self.part.local_own(node).is_some());
-        Lists::Others(lists)
+        Lists::Others(std::mem::take(&mut tables.sent).lists())
     }
 
     /// Number of own nodes.
@@ -84,7 +88,7 @@ impl Shared {
             Lists::Others(lists) => {
                 let layout = NodeLayout { n_numbers: unknowns, pitch: unknowns, stride: 1 };
                 let how = (&self.accord, self.plain);
-                let exchange = lists.sent.place(gpu, how, memory, &[stepper.u], layout)?;
+                let exchange = lists.place(gpu, how, memory, &[stepper.u], layout)?;
                 let waits = exchange.waits();
                 stepper.launches.exchange_after_steps(exchange);
                 return Ok(!waits);

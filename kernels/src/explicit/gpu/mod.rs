@@ -35,6 +35,8 @@ mod peers;
 mod signals;
 mod tables;
 #[cfg(test)]
+pub(super) use halo::Devices;
+#[cfg(test)]
 pub(super) mod twin;
 mod wet;
 
@@ -262,8 +264,8 @@ impl<T: Real> GpuStepper<T> {
         check_signals(problem, signals)?;
         let view = problem.device.as_ref().ok_or(DeviceError::NoTables)?;
         let gpu = Gpu::open(options.ordinal)?;
-        // Tiles of grids belong to no block, so several devices do without them.
-        let mut tables = Tables::<T>::new(problem, view, (gpu.multiprocessors, shared.is_none()))?;
+        let devices = shared.map(|shared| shared.devices(problem));
+        let mut tables = Tables::<T>::new(problem, view, gpu.multiprocessors, devices.as_ref())?;
         let sent = shared.map(|shared| shared.lists(problem, view, &mut tables));
         tables.wet = WetTables::new(problem, &tables)?;
         if !problem.rows.is_empty() {
@@ -407,8 +409,8 @@ impl<T: Real> GpuStepper<T> {
         }
         while remaining >= GRAPH_STEPS {
             let first = end - remaining as u64;
-            if self.shared.is_some() {
-                // A graph would count the same passes again.
+            if self.one_pass || self.peers.are_there() {
+                // The host waits after each pass, or a graph would count the same passes again.
                 self.odd = self.start_steps(first, GRAPH_STEPS, self.odd, &mut peers)?;
                 remaining -= GRAPH_STEPS;
                 continue;

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use super::super::{Problem, StepperError};
 use super::grids::{Launched, Role, Tiles};
 use super::ground::GroundTables;
+use super::halo::{Devices, ElementLists, Senders};
 use super::held::HeldTables;
 use super::laws::{is_parallelepiped, law_name, law_number, law_of_parallelepipeds};
 use super::layout::*;
@@ -19,6 +20,18 @@ use super::wet::WetTables;
 use crate::device::Plain as _;
 use crate::explicit::units::Units;
 use crate::simd::Real;
+
+/// Nodes that one launch of `act` updates.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ActRange {
+    /// The first of them in the list of such nodes.
+    pub first: u32,
+    pub n: u32,
+    /// The first row of their energies, from that of the first such node on.
+    pub row: u32,
+    /// They are in tiles of the border.
+    pub is_border: bool,
+}
 
 /// Everything that the kernels read and the block file does not hold.
 #[derive(Default)]
@@ -75,6 +88,8 @@ pub(super) struct Tables<T> {
     pub later_room: u32,
     /// Grids; blocks that have nothing to do beside them are left out.
     pub tiles: Option<Tiles>,
+    /// What one of several devices sends, where triangles are not all.
+    pub sent: Senders,
     /// Entry of `special_first` and row of energies of the first node that tiles leave.
     pub act_special: u32,
     pub act_energy: u32,
@@ -207,12 +222,13 @@ fn colour_rows(problem: &Problem, device: &DeviceView, units: &Units) -> Result<
 }
 
 impl<T: Real> Tables<T> {
-    /// The tables of a problem that [`Problem::check`] has passed, for so many multiprocessors; with `grids`, those are marched
-    /// through where there are any.
+    /// The tables of a problem that [`Problem::check`] has passed, for so many multiprocessors; of one of several devices, those of
+    /// its part.
     pub fn new(
         problem: &Problem,
         device: &DeviceView,
-        (multiprocessors, grids): (u32, bool),
+        multiprocessors: u32,
+        devices: Option<&Devices>,
     ) -> Result<Self, StepperError> {
         let (blocks, once) = (&problem.blocks, problem.mesh.dimension == 3);
         let fans = fan_blocks(problem, device)?;
@@ -226,9 +242,10 @@ impl<T: Real> Tables<T> {
             groups().any(|group| group.kind.is_acoustic()) && groups().any(|group| !group.kind.is_acoustic());
         let unknowns = if problem.mesh.has_fluid() && !is_mixed { 1 } else { problem.mesh.dimension };
         // The kernels of grids know nothing of nodes where fluids and solids touch.
-        let grids = grids && !is_mixed;
-        let tiles =
-            grids.then(|| Tiles::new(problem, device, &acts, size_of::<T>(), multiprocessors as usize)).flatten();
+        let tiles = match is_mixed {
+            true => None,
+            false => Tiles::new(problem, device, &acts, size_of::<T>(), multiprocessors as usize),
+        };
         let n_tiles = tiles.as_ref().map_or(0, |tiles| tiles.rows.len());
         let n_blocks = blocks.n_blocks();
         let units = Units::new::<T>(problem, n_blocks + n_tiles, &|b, visit| match b.checked_sub(n_blocks) {
@@ -267,7 +284,8 @@ impl<T: Real> Tables<T> {
             tables.factors = device.coloured_elements.par_iter().map(factor).collect();
         }
         tables.add_blocks(problem, device, &fans, &by_node);
-        tables.take_tiles(problem);
+        tables.keep_part(problem, device, devices);
+        tables.find_boxes(problem);
         tables.add_act_nodes(&by_node);
         if !problem.dashpots.is_empty() {
             tables.ground = GroundTables::new(problem, &by_node, &mut tables);
@@ -425,7 +443,16 @@ impl<T: Real> Tables<T> {
             add_specials(&mut self.specials, by_node.of(node, node + 1), 0);
         }
         self.special_first.push(self.specials.len() as u32);
-        self.n_energy_rows += tiles.act_nodes.len().div_ceil(THREADS as usize);
+        self.n_energy_rows += tiles.n_act_rows;
+    }
+
+    /// What `act` updates in its launches: nodes of the border, and the others. Empty ones are left out.
+    pub fn act_ranges(&self) -> Vec<ActRange> {
+        let Some(tiles) = &self.tiles else { return Vec::new() };
+        let (n_border, n) = (tiles.n_border_act as u32, tiles.act_nodes.len() as u32);
+        let border = ActRange { first: 0, n: n_border, row: 0, is_border: true };
+        let inside = ActRange { first: n_border, n: n - n_border, row: n_border.div_ceil(THREADS), is_border: false };
+        [border, inside].into_iter().filter(|range| range.n > 0).collect()
     }
 
     /// Whether some blocks are stepped by fans.
@@ -433,10 +460,26 @@ impl<T: Real> Tables<T> {
         !self.by_fans.is_empty() || self.by_colours.is_empty() && !self.blocks.is_empty()
     }
 
-    /// Keeps the blocks that one of several devices computes, where triangles are not all.
-    pub fn keep_part(&mut self, roles: &[Role]) {
+    /// Whether triangles are all.
+    pub fn are_fans_alone(&self) -> bool {
+        self.by_colours.is_empty() && !self.once && !self.is_corrected
+    }
+
+    /// Drops the blocks that have nothing to do beside tiles, and what other devices compute.
+    fn keep_part(&mut self, problem: &Problem, view: &DeviceView, devices: Option<&Devices>) {
+        let roles = match devices {
+            Some(devices) if !self.are_fans_alone() => {
+                let lists = ElementLists::new(problem, view, devices, self.tiles.as_mut());
+                self.sent = lists.sent;
+                lists.roles
+            }
+            _ => match &self.tiles {
+                Some(tiles) => tiles.roles.clone(),
+                None => return,
+            },
+        };
         if self.once {
-            return self.keep_blocks(roles);
+            return self.keep_blocks(&roles);
         }
         for list in [&mut self.by_fans, &mut self.by_colours] {
             list.retain(|&b| roles[b as usize] == Role::Steps);
@@ -471,17 +514,16 @@ impl<T: Real> Tables<T> {
         (self.blocks, self.sources) = (kept, sources);
     }
 
-    /// Drops the blocks that have nothing to do beside tiles, and finds the tiles of parallelepipeds.
-    fn take_tiles(&mut self, problem: &Problem) {
+    /// Finds the tiles of parallelepipeds.
+    fn find_boxes(&mut self, problem: &Problem) {
         let Some(mut tiles) = self.tiles.take() else { return };
-        self.keep_blocks(&tiles.roles);
         let mut of_boxes = Vec::new();
         let of_hexahedra =
             tiles.launches.iter().filter_map(|launch| Some((launch, law_of_parallelepipeds(launch.law)?)));
         for (launch, law) in of_hexahedra {
             let is_box = |nodes| is_parallelepiped(&self.units, problem.mesh.coordinates, nodes);
             let boxes = launch.tiles.par_iter().copied().filter(|&tile| tiles.elements(tile as usize).all(is_box));
-            of_boxes.push(Launched { law, material: launch.material, tiles: boxes.collect() });
+            of_boxes.push(Launched { law, tiles: boxes.collect(), ..*launch });
         }
         for boxes in of_boxes.into_iter().filter(|boxes| !boxes.tiles.is_empty()) {
             for launch in tiles.launches.iter_mut().filter(|launch| launch.material == boxes.material) {

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::arrays;
 use super::ground::{self, Ground};
+use super::halo::Devices;
 use super::held::{self, Held, HeldTables, Joined};
 use super::launches::Last;
 use super::layout::{Params, THREADS};
@@ -14,6 +15,7 @@ use super::wet::{Wet, WetTables};
 use super::{Unknowns, grids, laws, layout, wet};
 use crate::device::field;
 use crate::device::layout::{In, Out, Pointer as _};
+use crate::dynamics::HaloLists;
 use crate::dynamics::State;
 use crate::dynamics::signals::Signals;
 use crate::explicit::projection::FIX_EVERY;
@@ -91,6 +93,8 @@ struct Pass<T> {
     threads: u32,
     bytes: u32,
     list: In<u32>,
+    /// As of the launches on a device.
+    is_early: bool,
     last: Last<T>,
 }
 
@@ -98,7 +102,7 @@ impl<T> Pass<T> {
     /// What the kernel takes last, and its number in `compile`.
     fn last(&self) -> (*const c_void, u32) {
         match &self.last {
-            Last::Nothing => (std::ptr::null(), 0),
+            Last::Act(_) | Last::Nothing => (std::ptr::null(), 0),
             Last::Wet(wet) => (std::ptr::from_ref(wet).cast(), 1),
             Last::Material(material) => (std::ptr::from_ref(material).cast(), 2),
             Last::Ground(ground) => (std::ptr::from_ref(ground).cast(), 3),
@@ -117,6 +121,8 @@ pub(in crate::explicit) struct Twin<T> {
     n_unknowns: usize,
     n_energies: usize,
     step: u64,
+    /// What one of several devices sends.
+    sent: HaloLists,
     memory: Vec<Vec<u128>>,
 }
 
@@ -139,10 +145,15 @@ fn values<N: Copy>(address: u64, n: usize) -> Vec<N> {
 impl<T: Real> Twin<T> {
     /// None without a C++ compiler.
     pub fn new(problem: &Problem, state: &State) -> Result<Option<Self>, StepperError> {
+        Self::of_part(problem, state, None)
+    }
+
+    /// One of several devices; none without a C++ compiler.
+    pub fn of_part(problem: &Problem, state: &State, devices: Option<&Devices>) -> Result<Option<Self>, StepperError> {
         let Some(library) = library(size_of::<T>() == 8) else { return Ok(None) };
         problem.check(state, problem.mesh.n_nodes())?;
         let view = problem.device.as_ref().expect("a problem with tables for devices");
-        let mut tables = Tables::<T>::new(problem, view, (4, true))?;
+        let mut tables = Tables::<T>::new(problem, view, 4, devices)?;
         tables.wet = WetTables::new(problem, &tables)?;
         if !problem.rows.is_empty() {
             tables.held = Some(HeldTables::new(problem, &Joined::new(problem)?, &mut tables));
@@ -171,7 +182,69 @@ impl<T: Real> Twin<T> {
         drop(turn);
         let passes = passes(&tables, &mut memory);
         let (n_unknowns, n_energies) = (u.len(), tables.n_energy_rows);
-        Ok(Some(Self { library, params, passes, unknowns, n_unknowns, n_energies, step: state.step, memory }))
+        let sent = tables.sent.lists();
+        Ok(Some(Self { library, params, passes, unknowns, n_unknowns, n_energies, step: state.step, sent, memory }))
+    }
+
+    /// Steps one model by several devices, all of whose steps are recorded: each computes what others wait for, sends it, and computes
+    /// the rest. What a device has no business to read is no number. Returns states and records of all.
+    pub fn advance_team(team: &mut [Self], n_steps: usize, signals: &Signals<'_>) -> Vec<(State, Vec<f64>)> {
+        let n = team.len();
+        let pairs = || (0..n).flat_map(|from| (0..n).map(move |to| (from, to))).filter(|(from, to)| from != to);
+        let lists: Vec<Vec<Vec<u32>>> =
+            team.iter().map(|twin| (0..n).map(|to| twin.sent.to(to).to_vec()).collect()).collect();
+        let recordings: Vec<u64> = team.iter_mut().map(|twin| twin.prepare(n_steps, signals)).collect();
+        for k in 0..n_steps as u32 {
+            team.iter_mut().for_each(|twin| twin.launch(k, &twin.params, |pass| pass.is_early));
+            for (from, to) in pairs() {
+                for &node in &lists[from][to] {
+                    let value = team[from].get(1, node);
+                    team[to].set(1, node, &value);
+                    // It has been read.
+                    let none = vec![T::from_f64(f64::NAN); value.len()];
+                    team[to].set(0, node, &none);
+                }
+            }
+            for twin in &mut *team {
+                twin.launch(k, &twin.params, |pass| !pass.is_early);
+                twin.params.u.swap(0, 1);
+                twin.params.du.swap(0, 1);
+            }
+        }
+        let ended = |(twin, recording): (&mut Self, u64)| twin.end(n_steps, recording);
+        team.iter_mut().zip(recordings).map(ended).collect()
+    }
+
+    /// Leaves no number where this device is not sent any. `is_own` says which nodes are its own.
+    pub fn forget(team: &mut [Self], me: usize, is_own: impl Fn(u32) -> bool) {
+        let mut known: Vec<bool> = (0..team[me].n_nodes()).map(&is_own).collect();
+        for from in (0..team.len()).filter(|&from| from != me) {
+            team[from].sent.to(me).iter().for_each(|&node| known[node as usize] = true);
+        }
+        let none = vec![T::from_f64(f64::NAN); team[me].unknowns.of_node];
+        for node in (0..known.len()).filter(|&node| !known[node]) {
+            team[me].set(0, node as u32, &none);
+        }
+    }
+
+    fn n_nodes(&self) -> u32 {
+        (self.n_unknowns / self.unknowns.of_node) as u32
+    }
+
+    /// Where u of a node is, in the array that a step reads (0) or writes (1).
+    fn place(&self, which: usize, node: u32) -> *mut T {
+        let of_node = self.unknowns.of_node;
+        assert!((node as usize + 1) * of_node <= self.n_unknowns);
+        self.params.u[which].at(node as usize * of_node).address() as *mut T
+    }
+
+    fn get(&self, which: usize, node: u32) -> Vec<T> {
+        values(self.place(which, node) as u64, self.unknowns.of_node)
+    }
+
+    fn set(&mut self, which: usize, node: u32, value: &[T]) {
+        // SAFETY: inside the array, which nobody else reads now.
+        unsafe { std::ptr::copy_nonoverlapping(value.as_ptr(), self.place(which, node), self.unknowns.of_node) };
     }
 
     /// Names of the kernels of a step.
@@ -179,7 +252,7 @@ impl<T: Real> Twin<T> {
         self.passes.iter().map(|pass| pass.kernel.as_str()).collect()
     }
 
-    fn launch(&self, k: u32, params: &Params<T>) {
+    fn launch(&self, k: u32, params: &Params<T>, wanted: impl Fn(&Pass<T>) -> bool) {
         type Step<T> = unsafe extern "C" fn(*mut c_void, *const Params<T>, u32, *const c_void, u32, u32, u32, u32);
         let makes_step = params.force_out.address() == 0;
         let fixes = (self.step + u64::from(k) + 1).is_multiple_of(FIX_EVERY);
@@ -189,8 +262,11 @@ impl<T: Real> Twin<T> {
             _ => true,
         };
         let _turn = turn();
-        for pass in self.passes.iter().filter(is_due) {
-            let params = Params { list: pass.list, ..*params };
+        for pass in self.passes.iter().filter(is_due).filter(|pass| wanted(pass)) {
+            let mut params = Params { list: pass.list, ..*params };
+            if let Last::Act(range) = &pass.last {
+                params = range.of(params);
+            }
             let (last, kind) = pass.last();
             // SAFETY: a kernel of the name with the arguments of its kind.
             unsafe {
@@ -204,6 +280,17 @@ impl<T: Real> Twin<T> {
 
     /// Makes steps, all of them recorded; returns the state and the records.
     pub fn advance(&mut self, n_steps: usize, signals: &Signals<'_>) -> (State, Vec<f64>) {
+        let recording = self.prepare(n_steps, signals);
+        for k in 0..n_steps as u32 {
+            self.launch(k, &self.params, |_| true);
+            self.params.u.swap(0, 1);
+            self.params.du.swap(0, 1);
+        }
+        self.end(n_steps, recording)
+    }
+
+    /// Places signals and room for the records, whose address it returns.
+    fn prepare(&mut self, n_steps: usize, signals: &Signals<'_>) -> u64 {
         let table = signals.clone().table(self.step, n_steps + 2);
         let n_recorded = n_steps * self.params.n_monitors as usize * 3;
         // A device clears the records of constraints' forces, which are not all written.
@@ -215,11 +302,12 @@ impl<T: Real> Twin<T> {
         self.params.n_signals = table.n_signals as u32;
         self.params.record = In::from_address(array(&mut self.memory, &rows));
         self.params.recording = Out::from_address(recording);
-        for k in 0..n_steps as u32 {
-            self.launch(k, &self.params);
-            self.params.u.swap(0, 1);
-            self.params.du.swap(0, 1);
-        }
+        recording
+    }
+
+    /// The state after steps, and the records.
+    fn end(&mut self, n_steps: usize, recording: u64) -> (State, Vec<f64>) {
+        let n_recorded = n_steps * self.params.n_monitors as usize * 3;
         self.step += n_steps as u64;
         let state =
             |at: Out<T>| self.unknowns.widen(values::<T>(at.address(), self.n_unknowns).into_iter().map(Real::to_f64));
@@ -240,7 +328,7 @@ impl<T: Real> Twin<T> {
     pub fn internal_force(&mut self) -> Vec<f64> {
         let force = array(&mut self.memory, &vec![f64::NAN; self.n_unknowns]);
         let params = Params { force_out: Out::from_address(force), ..self.params };
-        self.launch(0, &params);
+        self.launch(0, &params, |_| true);
         self.unknowns.widen(values::<f64>(force, self.n_unknowns).into_iter())
     }
 }
@@ -263,6 +351,7 @@ fn passes<T: Real>(tables: &Tables<T>, memory: &mut Vec<Vec<u128>>) -> Vec<Pass<
             threads: if tables.once { THREADS } else { COLOUR_THREADS },
             bytes: if tables.once { tables.rooms() } else { tables.shared[2] },
             list: In::from_address(array(memory, &tables.by_colours)),
+            is_early: tables.once,
             last: wet,
         });
     }
@@ -273,18 +362,19 @@ fn passes<T: Real>(tables: &Tables<T>, memory: &mut Vec<Vec<u128>>) -> Vec<Pass<
             threads: THREADS,
             bytes: grids::room(size_of::<T>(), tables.unknowns),
             list: In::from_address(array(memory, &launch.tiles)),
+            is_early: launch.is_border,
             last: Last::Material(tables.materials[launch.material]),
         });
     }
-    let n_act_nodes = tables.tiles.as_ref().map_or(0, |tiles| tiles.act_nodes.len()) as u32;
-    if n_act_nodes > 0 {
+    for range in tables.act_ranges() {
         passes.push(Pass {
             kernel: format!("act_{}{}", T::NAME, if tables.has_one_unknown() { "_acoustic" } else { "" }),
-            blocks: n_act_nodes.div_ceil(THREADS),
+            blocks: range.n.div_ceil(THREADS),
             threads: THREADS,
             bytes: 0,
             list: In::null(),
-            last: Last::Nothing,
+            is_early: range.is_border,
+            last: Last::Act(range),
         });
     }
     if let Some(tables) = &tables.held {
@@ -296,6 +386,7 @@ fn passes<T: Real>(tables: &Tables<T>, memory: &mut Vec<Vec<u128>>) -> Vec<Pass<
             threads: THREADS,
             bytes: 0,
             list: In::null(),
+            is_early: false,
             last: Last::Held(Held { fixes, ..held }),
         };
         passes.extend(
@@ -314,6 +405,7 @@ fn passes<T: Real>(tables: &Tables<T>, memory: &mut Vec<Vec<u128>>) -> Vec<Pass<
             threads: THREADS,
             bytes: 0,
             list: In::null(),
+            is_early: false,
             last: Last::Ground(Ground {
                 entries: In::from_address(entries),
                 blocks: In::from_address(blocks),

@@ -10,6 +10,7 @@ use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 use super::*;
 use crate::device::{Buffer, Gpu, Kernel, Module, Stream};
 use crate::dynamics::signals::{Signal, Signals};
+use crate::explicit::gpu::Devices;
 use crate::explicit::gpu::twin::Twin;
 use crate::simd::Real;
 
@@ -228,10 +229,18 @@ fn parts_of<T: Real + 'static>(
                 let mut team = TeamStepper::new(problem, &domains, &ranks, member, start, false);
                 let (found, recorded) = run(&mut team, signals, cuts);
                 assert!(recorded == *recording, "{ordinals:?} {plain} {}: recordings differ", T::NAME);
-                assert!(found == *state, "{ordinals:?} {plain} {}: states differ", T::NAME);
+                let same = found.displacement == state.displacement && found.increment == state.increment;
+                assert!(same, "{ordinals:?} {plain} {}: states differ", T::NAME);
                 assert!(team.internal_force(&state.displacement).unwrap() == *force);
                 let of_team = team.energy_sums().unwrap().unwrap();
-                assert_eq!([of_team.external_work, of_team.damped_energy], [sums.external_work, sums.damped_energy]);
+                let energies = [of_team.external_work, of_team.damped_energy];
+                let expected = [sums.external_work, sums.damped_energy];
+                // In grids the energies of other nodes are added up in a row.
+                let limit = if case.device.grid_size.is_empty() { 0.0 } else { 1e-12 };
+                assert!(
+                    energies.iter().zip(expected).all(|(a, b)| (a - b).abs() <= limit * b.abs()),
+                    "{energies:?}, {expected:?}"
+                );
                 assert!((of_team.kinetic - sums.kinetic).abs() <= 1e-12 * sums.kinetic);
                 assert!((of_team.strain - sums.strain).abs() <= 1e-9 * sums.strain.abs());
                 println!("{ordinals:?} {} {}: a launch: same bits", if plain { "plain" } else { "overlap" }, T::NAME);
@@ -240,7 +249,7 @@ fn parts_of<T: Real + 'static>(
     });
 }
 
-/// Devices that share a model give the bits of one, which has no grids: several sub-domains on one device, and with more
+/// Devices that share a model give the bits of one, here without grids: several sub-domains on one device, and with more
 /// devices one on each.
 #[test]
 #[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
@@ -273,6 +282,29 @@ fn gpu_teams_give_the_bits_of_one_device() {
             by_devices::<f64>(&case, ordinals, plain, |b, _| {
                 if b == 5 { (k - 1) as u32 } else { (b % (k - 1).max(1)) as u32 }
             });
+        }
+    }
+}
+
+/// Grids with what act on their nodes, and with blocks beside them that are stepped by themselves.
+#[test]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
+fn gpu_teams_march_through_grids_with_the_bits_of_one_device() {
+    let every: Vec<u32> = (0..crate::device::n_devices().unwrap().min(4)).collect();
+    for kind in [ElementKind::C3d4, ElementKind::C3d8, ElementKind::C3d8r, ElementKind::Ac3d8] {
+        let case = Arranged::new(box_mesh(kind, [37, 29, 34], 1e-3, 0.2), &[isotropic(210e9, 0.3)], 60);
+        let mut problem = case.problem();
+        for beside in [false, true] {
+            if beside {
+                problem.stiffness_factor = vec![1.0; case.mesh.n_elements()];
+                problem.stiffness_factor[case.mesh.n_elements() / 2] = 1.5;
+            }
+            for (ordinals, plain) in [(&[0, 0][..], true), (&every, false), (&every, true)] {
+                let k = ordinals.len();
+                parts_of::<f64>(&case, &problem, ordinals, plain, |b, n| (b * k / n) as u32);
+                parts_of::<f32>(&case, &problem, ordinals, plain, |b, n| (b * k / n) as u32);
+                parts_of::<f32>(&case, &problem, ordinals, plain, |b, _| (b / 2 % k) as u32);
+            }
         }
     }
 }
@@ -749,6 +781,77 @@ fn compare_twin<T: Real>(case: &Arranged, problem: &Problem, what: &str, toleran
         let error = relative(found, expected);
         let limit = if name == "work" || name == "damped" { 100.0 * tolerance } else { tolerance };
         assert!(error <= limit, "{what} {:?}: {name} differs by {error:e}", twin.kernels());
+    }
+}
+
+/// A grid on several devices: parts have the bits of one device, whatever they do not need to know is no number, and what they
+/// wait for is complete before the rest of a step begins.
+fn compare_parts<T: Real>(
+    case: &Arranged,
+    problem: &Problem,
+    what: &str,
+    n: usize,
+    cut: &dyn Fn(usize, usize) -> usize,
+) {
+    const STEPS: usize = 6;
+    let start = case.start();
+    let amplitudes = amplitudes(problem.time_increment);
+    let signals = signals(&amplitudes, problem.time_increment);
+    let Some(mut one) = Twin::<T>::new(problem, &start).unwrap() else { return };
+    let force = one.internal_force();
+    let (state, recording) = one.advance(STEPS, &signals);
+    let n_blocks = problem.blocks.n_blocks();
+    let domain: Vec<u32> = (0..n_blocks).map(|b| cut(b, n_blocks) as u32).collect();
+    let devices = |me: usize| Devices::new(&problem.blocks, &domain, n, me as u32);
+    let part = |me: usize| Twin::<T>::of_part(problem, &start, Some(&devices(me))).unwrap().expect("a compiler");
+    let mut team: Vec<Twin<T>> = (0..n).map(part).collect();
+    for way in ["march_", "solids_"] {
+        let mut kernels = team.iter().flat_map(Twin::kernels);
+        assert!(kernels.any(|name| name.starts_with(way)), "{what}: no kernel {way}");
+    }
+    (0..n).for_each(|me| Twin::forget(&mut team, me, |node| devices(me).is_own(node)));
+    let d = case.mesh.dimension as usize;
+    let forces: Vec<Vec<f64>> = team.iter_mut().map(Twin::internal_force).collect();
+    let found = Twin::advance_team(&mut team, STEPS, &signals);
+    for dof in 0..d * case.mesh.n_nodes() {
+        let part = devices(0).of((dof / d) as u32) as usize;
+        assert_eq!(forces[part][dof], force[dof], "{what}: f_int {dof}");
+        assert_eq!(found[part].0.displacement[dof], state.displacement[dof], "{what}: u {dof}");
+        assert_eq!(found[part].0.increment[dof], state.increment[dof], "{what}: Δu {dof}");
+    }
+    for (at, value) in recording.iter().enumerate().filter(|(_, value)| value.is_finite()) {
+        let mut written = found.iter().map(|(_, recording)| recording[at]).filter(|value| value.is_finite());
+        assert_eq!((written.next(), written.next()), (Some(*value), None), "{what}: record {at}");
+    }
+    let sum = |of: fn(&State) -> f64| found.iter().map(|(state, _)| of(state)).sum::<f64>();
+    // Rows of their sums are others.
+    for (found, expected) in
+        [(sum(|s| s.external_work), state.external_work), (sum(|s| s.damped_energy), state.damped_energy)]
+    {
+        assert!(relative(&[found], &[expected]) <= 1e-12, "{what}: {found:e}, {expected:e}");
+    }
+}
+
+#[test]
+fn parts_of_grids_on_the_host_have_the_bits_of_one_device() {
+    for kind in [ElementKind::C3d4, ElementKind::C3d8, ElementKind::C3d8r, ElementKind::Ac3d8] {
+        let case = Arranged::new(box_mesh(kind, [13, 12, 14], 1e-3, 0.2), &[isotropic(210e9, 0.3)], 24);
+        let mut problem = case.problem();
+        problem.damping_rate.iter_mut().step_by(3).for_each(|rate| *rate = 0.0);
+        // Blocks beside this element are stepped by themselves.
+        problem.stiffness_factor = vec![1.0; case.mesh.n_elements()];
+        problem.stiffness_factor[case.mesh.n_elements() / 2] = 1.5;
+        let name = kind.name();
+        compare_parts::<f64>(&case, &problem, &format!("{name} halves"), 2, &|b, n| 2 * b / n);
+        match kind {
+            ElementKind::C3d8r => {
+                compare_parts::<f32>(&case, &problem, &format!("{name} strewn"), 3, &|b, _| b / 2 % 3);
+            }
+            ElementKind::C3d4 => {
+                compare_parts::<f32>(&case, &problem, &format!("{name} one block"), 2, &|b, n| usize::from(b == n / 2));
+            }
+            _ => {}
+        }
     }
 }
 
