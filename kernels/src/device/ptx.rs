@@ -56,6 +56,7 @@ modules! {
     "brick_f32", "brick_f64", "levels", "levels_of_devices",
     "spring_f32", "spring_f64", "spring_columns", "spring_resident",
     "eikonal_active_f32", "eikonal_active_f64", "eikonal_wide", "eikonal_domains_f32", "eikonal_domains_f64",
+    "eikonal_active_of_devices_f32", "eikonal_active_of_devices_f64", "eikonal_wide_of_devices",
     "brick_ratios_f32", "brick_ratios_f64", "levels_ratios", "levels_of_devices_ratios",
 }
 

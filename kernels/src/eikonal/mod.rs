@@ -39,14 +39,14 @@ use rayon::prelude::*;
 use crate::simd::Real;
 pub use ball::{exact_ball, exact_ball_with_centres};
 pub use ecg::{Conductor, Samples, potentials};
-pub use gpu::{GpuSettings, GpuSolver, gpu_modules};
+pub use gpu::{GpuPart, GpuSettings, GpuSolver, gpu_modules};
 pub use gradient::{Crossing, Derivative, Origin, Walk};
 pub use paths::{Predecessor, conduction_speed, keeps_start, predecessors};
 use problem::first_time;
 pub use problem::{Arrival, BLOCKED, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Metrics, Statistics};
 use products::{Elements, StoredElements, squares};
 use sweep::{Nobody, Others, Pieces, Starts, Sweeper};
-pub use team::{EikonalPart, TeamSolver, cut};
+pub use team::{ArrivalPart, EikonalPart, TeamSolver, cut};
 pub use tree::{Coupling, Joint, JointArrival, Rounds, TreeOrigin, TreeTimes};
 
 /// A mesh that is ready to be solved for one or many sets of starts.

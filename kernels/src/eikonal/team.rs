@@ -240,23 +240,29 @@ impl<T: Real + 'static> Serves for EikonalPart<T> {
     }
 }
 
-/// Solves with all ranks, as the leader. The results have the bits of [`EikonalSolver`](super::EikonalSolver).
-pub struct TeamSolver<T: Real> {
-    team: Team<EikonalPart<T>>,
+/// The part of one rank, whose order has nodes and times of the starts of all ranks, and whose answer times of own nodes.
+pub trait ArrivalPart: Member {
+    /// The precision of times.
+    type Time: Real;
+}
+
+impl<T: Real> ArrivalPart for EikonalPart<T> {
+    type Time = T;
+}
+
+/// Solves with all ranks, as the leader. The results have the bits of [`EikonalSolver`](super::EikonalSolver), or of devices
+/// ([`GpuPart`](super::GpuPart)) those of [`GpuSolver`](super::GpuSolver).
+pub struct TeamSolver<M> {
+    team: Team<M>,
     parts: Vec<Part>,
     n_nodes: usize,
     /// Sub-domains of the block file.
     n_domains: usize,
 }
 
-impl<T: Real> TeamSolver<T> {
+impl<M: ArrivalPart> TeamSolver<M> {
     /// The leader's solver, with its own part. The other ranks [serve](Serves::serve).
-    pub fn new(
-        problem: &EikonalProblem,
-        domains: &SubDomainsView,
-        ranks: &Arc<dyn Ranks>,
-        member: EikonalPart<T>,
-    ) -> Self {
+    pub fn new(problem: &EikonalProblem, domains: &SubDomainsView, ranks: &Arc<dyn Ranks>, member: M) -> Self {
         Self {
             team: Team::new(ranks.clone(), member),
             parts: (0..ranks.n_ranks()).map(|domain| Part::of(domains, domain)).collect(),
@@ -269,7 +275,7 @@ impl<T: Real> TeamSolver<T> {
     ///
     /// # Errors
     /// No start, a start at no node or at no time.
-    pub fn solve(&self, starts: &[(u32, f64)]) -> Result<Arrival<T>, EikonalError> {
+    pub fn solve(&self, starts: &[(u32, f64)]) -> Result<Arrival<M::Time>, EikonalError> {
         let begin = Instant::now();
         let first = first_time(starts, self.n_nodes)?;
         let (nodes, times): (Vec<u32>, Vec<f64>) = starts.iter().copied().unzip();
@@ -279,7 +285,7 @@ impl<T: Real> TeamSolver<T> {
         order.put(&times);
         let answers = self.team.order(&order.into_bytes())?;
         let mut readers: Vec<Reader<'_>> = answers.iter().map(|answer| Reader::new(answer)).collect();
-        let mut time = vec![T::INFINITY; self.n_nodes];
+        let mut time = vec![M::Time::INFINITY; self.n_nodes];
         let mut statistics = Statistics { active_sweeps: vec![0; self.n_domains], ..Statistics::default() };
         for (part, reader) in self.parts.iter().zip(&mut readers) {
             part.own().zip(reader.take()).for_each(|(node, of_node)| time[node] = of_node);
@@ -296,7 +302,7 @@ impl<T: Real> TeamSolver<T> {
             statistics.active_domains.push(active.len() as u32);
             active.into_iter().for_each(|domain| statistics.active_sweeps[domain as usize] += 1);
         }
-        let unreached = time.iter().filter(|&&time| !(time < T::INFINITY)).count();
+        let unreached = time.iter().filter(|&&time| !(time < M::Time::INFINITY)).count();
         statistics.seconds = begin.elapsed().as_secs_f64();
         Ok(Arrival { time, unreached, statistics })
     }

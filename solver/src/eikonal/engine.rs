@@ -1,5 +1,6 @@
 //! Where the times are computed: the CPU or a CUDA device, in f32 or f64.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use pogo_formats::domains::SubDomains;
@@ -8,10 +9,11 @@ use pogo_formats::eikonal::setup::Decomposition;
 use pogo_formats::system::threads;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::eikonal::{
-    Arrival, EikonalError, EikonalPart, EikonalProblem, EikonalSettings, EikonalSolver, GpuSettings, GpuSolver,
-    TeamSolver, cut,
+    Arrival, EikonalError, EikonalPart, EikonalProblem, EikonalSettings, EikonalSolver, GpuPart, GpuSettings,
+    GpuSolver, TeamSolver, cut,
 };
 use pogo_kernels::papers::eikonal::{Approach, GpuDomainSettings, SubDomainSolver, sub_domains_on_gpu};
+use pogo_kernels::ranks::Ranks;
 use pogo_kernels::simd::Real;
 use rayon::prelude::*;
 
@@ -29,7 +31,9 @@ pub(super) enum Engine<'a, T: Real> {
     SubDomains(Box<SubDomainSolver<'a, T>>),
     Gpu(Box<GpuSolver<T>>),
     /// Several ranks, of which this one leads.
-    Team(Box<TeamSolver<T>>),
+    Team(Box<TeamSolver<EikonalPart<T>>>),
+    /// The same, with a CUDA device each, and what they are called.
+    Devices(Box<TeamSolver<GpuPart<T>>>, String),
 }
 
 /// Nodes of a piece, the least that a rank gets.
@@ -109,15 +113,25 @@ impl<'a, T: Real> Engine<'a, T> {
     where
         T: 'static,
     {
-        if call.device.choices().iter().any(|choice| matches!(choice, DeviceChoice::Cuda(_))) {
-            return Err(call.team.refuse("a mesh of arrival times on CUDA devices"));
-        }
         if matches!(decomposition, Decomposition::First | Decomposition::Second) {
             return Err(call.team.refuse("a mesh of arrival times with solver.decomposition first or second"));
         }
         let (domains, split) = split(&problem.mesh, call.team.n_ranks()).map_err(|reason| call.refuse(reason))?;
         let domains = domains.view();
         observer.note(&split.line("node", problem.mesh.n_nodes()));
+        if call.device.choices().iter().any(|choice| matches!(choice, DeviceChoice::Cuda(_))) {
+            let set_up = |ranks: &Arc<dyn Ranks>, ordinal| {
+                GpuPart::<T>::new(problem, settings, &domains, ranks, ordinal).map_err(|error| match error {
+                    EikonalError::Device(error) => SolveError::Device(error),
+                    error => call.refuse(error),
+                })
+            };
+            let parts = call.members_on_devices(set_up)?;
+            let name = format!("{} x {}", call.team.n_ranks(), parts[0].device());
+            let leader = call.team.lead_or_serve(parts)?;
+            let solver = |(ranks, part)| TeamSolver::new(problem, &domains, ranks, part);
+            return Ok(leader.map(|leader| Self::Devices(Box::new(solver(leader)), name)));
+        }
         let n_threads = call.team.threads_of_rank(call.settings.threads);
         let part = |ranks| EikonalPart::<T>::new(problem, settings, &domains, ranks, n_threads);
         let parts: Result<Vec<_>, EikonalError> = call.team.local.par_iter().map(part).collect();
@@ -129,7 +143,7 @@ impl<'a, T: Real> Engine<'a, T> {
     /// Sets of starts that it solves at once, whose sweeps are counted as one.
     pub fn group(&self) -> usize {
         match self {
-            Self::Cpu(_) | Self::SubDomains(_) | Self::Team(_) => 1,
+            Self::Cpu(_) | Self::SubDomains(_) | Self::Team(_) | Self::Devices(..) => 1,
             Self::Gpu(solver) => solver.sets(),
         }
     }
@@ -139,6 +153,7 @@ impl<'a, T: Real> Engine<'a, T> {
         match self {
             Self::Cpu(_) | Self::SubDomains(_) | Self::Team(_) => "cpu".into(),
             Self::Gpu(solver) => solver.device().to_owned(),
+            Self::Devices(_, name) => name.clone(),
         }
     }
 
@@ -149,6 +164,7 @@ impl<'a, T: Real> Engine<'a, T> {
             Self::SubDomains(solver) => solver.solve(starts),
             Self::Gpu(solver) => solver.solve(starts),
             Self::Team(solver) => solver.solve(starts),
+            Self::Devices(solver, _) => solver.solve(starts),
         }
     }
 
@@ -165,8 +181,8 @@ impl<'a, T: Real> Engine<'a, T> {
                 Ok(())
             }),
             Self::Gpu(solver) => solver.solve_many(sets, each),
-            Self::Team(solver) => sets.iter().enumerate().try_for_each(|(case, starts)| {
-                each(case, solver.solve(starts)?);
+            Self::Team(_) | Self::Devices(..) => sets.iter().enumerate().try_for_each(|(case, starts)| {
+                each(case, self.solve(starts)?);
                 Ok(())
             }),
         }

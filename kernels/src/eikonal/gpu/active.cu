@@ -6,14 +6,12 @@
 // therefore needs one barrier, no thread reads results of the same sweep, and the bits do not depend on the order of
 // threads.
 
-#include "local.cuh"
+#include "team.cuh"
 
 struct alignas(2 * sizeof(word)) Record {
     word time;
     u32 mark; // sweep in which the entry is on the list
 };
-
-typedef SweepParams Params;
 
 constexpr int THREADS = sizeof(real) == 8 ? 512 : 1024;
 constexpr u32 KEPT = 3072; // entries that a thread block collects before they go to the list
@@ -24,15 +22,51 @@ struct Block {
     u32 n_kept, place;
 };
 
+#ifdef POGO_OF_DEVICES
+// As `lower` and `push` below, for an entry that several devices read. `push` returns whether this device has to list it.
+__device__ __noinline__ bool lower_on_all(const Params &p, u32 sweep, u32 entry, word time) {
+    if (atomicMin_system(&p.record[(sweep + 1) & 1][entry].time, time) <= time) return false;
+    Readers(p, entry).others(p, [&](u32 device) { atomicMin_system(&p.team.record[device][(sweep + 1) & 1][entry].time, time); });
+    return true;
+}
+
+__device__ __noinline__ bool push_on_all(const Params &p, u32 sweep, u32 entry) {
+    const Readers readers(p, entry);
+    if (atomicExch_system(&p.record[(sweep + 1) & 1][entry].mark, sweep + 1) == sweep + 1) return false;
+    // All readers see that it is on the list; the device whose node it is lists it.
+    bool is_new = true;
+    readers.others(p, [&](u32 device) {
+        const u32 before = atomicExch_system(&p.team.record[device][(sweep + 1) & 1][entry].mark, sweep + 1);
+        if (device == readers.owner) is_new = before != sweep + 1;
+    });
+    if (readers.owner == p.team.me) return true;
+    if (is_new) append_to(p, readers.owner, sweep, entry);
+    return false;
+}
+#endif
+
+// Lowers the time of an entry for the next sweep. Returns whether it was later.
+__device__ __forceinline__ bool lower(const Params &p, u32 sweep, u32 entry, word time) {
+#ifdef POGO_OF_DEVICES
+    if (!Readers(p, entry).alone()) return lower_on_all(p, sweep, entry, time);
+#endif
+    return atomicMin(&p.record[(sweep + 1) & 1][entry].time, time) > time;
+}
+
 // Puts an entry on the list of the next sweep, once.
 __device__ __forceinline__ void push(const Params &p, Block &block, u32 sweep, u32 entry) {
-    Record *record = p.record[(sweep + 1) & 1];
-    if (atomicExch(&record[entry].mark, sweep + 1) == sweep + 1) return;
+#ifdef POGO_OF_DEVICES
+    if (!Readers(p, entry).alone()) {
+        if (!push_on_all(p, sweep, entry)) return;
+    } else
+#endif
+    if (atomicExch(&p.record[(sweep + 1) & 1][entry].mark, sweep + 1) == sweep + 1)
+        return;
     u32 place = atomicAdd(&block.n_kept, 1u);
     if (place < KEPT)
         block.kept[place] = entry;
     else
-        p.list[(sweep + 1) & 1][atomicAdd(&p.counters[1 + (sweep + 1) % 3], 1u)] = entry;
+        p.list[(sweep + 1) & 1][lengthen(p, sweep, 1)] = entry;
 }
 
 // Appends the collected entries of the thread block to the list of the next sweep.
@@ -40,7 +74,7 @@ __device__ __forceinline__ void hand_over(const Params &p, Block &block, u32 swe
     __syncthreads();
     u32 n = min(block.n_kept, KEPT);
     if (threadIdx.x == 0) {
-        if (n > 0) block.place = atomicAdd(&p.counters[1 + (sweep + 1) % 3], n);
+        if (n > 0) block.place = lengthen(p, sweep, n);
         if (block.least < INFINITE) atomicMin(&words(p.earliest)[(sweep + 1) % 3], block.least);
     }
     __syncthreads();
@@ -64,25 +98,26 @@ template <int PRODUCTS, int GROUP> __device__ __forceinline__ void run(const Par
             p.record[0][set << p.shift | node] = {INFINITE, 0};
             p.record[1][set << p.shift | node] = {INFINITE, 0};
         }
-    grid_barrier(p.counters, target);
+    const auto meet_before = [&](u32 sweep) { meet(p, target, sweep, words(p.earliest) + sweep % 3, nullptr, [] {}); };
+    meet_before(0);
     for (u32 i = thread; i < p.n_starts; i += n_threads) {
         const Start start = p.starts[i];
-        atomicMin(&p.record[1][start.entry].time, start.time);
+        if (!lists(p, start.entry)) continue;
+        lower(p, 0, start.entry, start.time);
         atomicMin(&block.least, start.time);
         push(p, block, 0, start.entry);
     }
     hand_over(p, block, 0);
-    grid_barrier(p.counters, target);
+    meet_before(1);
 
     u32 sweep = 1;
     for (; sweep < p.most_sweeps; sweep++) {
+        if (length_of_all(p, sweep) == 0) break;
         const u32 n = __ldcg(&p.counters[1 + sweep % 3]);
-        if (n == 0) break;
         const real limit = as_real(__ldcg(&words(p.earliest)[sweep % 3])) + p.window;
         // These were last read in the previous sweep, and the next sweep writes them.
         if (thread == 0) p.counters[1 + (sweep + 2) % 3] = 0, words(p.earliest)[(sweep + 2) % 3] = INFINITE;
         const Record *now = p.record[sweep & 1];
-        Record *next = p.record[(sweep + 1) & 1];
         const u32 *list = p.list[sweep & 1];
         real least = as_real(INFINITE);
         for (u32 i = thread / GROUP; i < n; i += n_threads / GROUP) {
@@ -92,7 +127,7 @@ template <int PRODUCTS, int GROUP> __device__ __forceinline__ void run(const Par
             const word own = now[entry].time;
             const bool waits = as_real(own) > limit;
             if (threadIdx.x % GROUP == 0) {
-                atomicMin(&next[entry].time, own);
+                lower(p, sweep, entry, own);
                 if (waits) {
                     least = fmin(least, as_real(own));
                     push(p, block, sweep, entry);
@@ -132,7 +167,7 @@ template <int PRODUCTS, int GROUP> __device__ __forceinline__ void run(const Par
                     if (time < before * p.keep) {
                         least = fmin(least, time);
                         const word bits = as_word(time);
-                        if (atomicMin(&next[set | to].time, bits) > bits) push(p, block, sweep, set | to);
+                        if (lower(p, sweep, set | to, bits)) push(p, block, sweep, set | to);
                     }
                 }
             }
@@ -140,7 +175,7 @@ template <int PRODUCTS, int GROUP> __device__ __forceinline__ void run(const Par
         for (int d = 16; d > 0; d /= 2) least = fmin(least, __shfl_xor_sync(~0u, least, d));
         if (threadIdx.x % 32 == 0 && least < as_real(INFINITE)) atomicMin(&block.least, as_word(least));
         hand_over(p, block, sweep);
-        grid_barrier(p.counters, target);
+        meet_before(sweep + 1);
     }
     for (u32 set = 0; set < p.n_sets; set++)
         for (u32 node = thread; node < p.n_nodes; node += n_threads)

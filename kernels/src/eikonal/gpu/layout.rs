@@ -56,7 +56,8 @@ layouts! {
         record: [Out<Record>; 2],
         /// Lists of entries, for the current and the next sweep.
         list: [Out<u32>; 2],
-        /// 0: arrivals at the barrier; 1 to 3: lengths of the lists; 7: number of sweeps.
+        /// 0: arrivals at the barrier; 1 to 3: lengths of the lists; 7: number of sweeps. Of several devices 5: number of
+        /// the meeting that is over; 6: length of the lists of all.
         counters: Out<u32>,
         /// Earliest time on each list. For wide.cu: earliest times of each set, (3, MOST_SETS), followed by the number
         /// of entries of each set on the list, (3, MOST_SETS).
@@ -76,6 +77,30 @@ layouts! {
         /// For wide.cu: in a sweep in which a set has at most this many entries, all of them are computed and none
         /// waits for the time window.
         window_free: u32,
+    }
+
+    /// What the devices have that solve together, by device.
+    struct Meeting {
+        /// Their records, each stored twice.
+        record: [[Out<Record>; 2]; 8],
+        /// Their lists, for the current and the next sweep.
+        list: [[Out<u32>; 2]; 8],
+        /// Their counters, of which others lengthen the lists.
+        counters: [Out<u32>; 8],
+        /// On each of them, what all devices have found: (2, n_devices, 4), for even and odd meetings.
+        gathered: [Out<u64>; 8],
+        /// On each of them, the meetings that each device has come to, (n_devices,).
+        arrived: [Out<u32>; 8],
+        /// Of each node: a bit for each device that reads it, and the device that has it above these 8 bits.
+        place: In<u32>,
+        n_devices: u32,
+        me: u32,
+    }
+
+    /// Parameters of active.cu and wide.cu for several devices.
+    struct TeamParams<T> {
+        sweep: SweepParams<T>,
+        meeting: Meeting,
     }
 
     /// Parameters of domains.cu.

@@ -5,6 +5,7 @@
 //! (domains.cu) are set up by [`papers::eikonal`](crate::papers::eikonal). See README.md beside this file.
 
 pub(crate) mod layout;
+mod part;
 
 use std::time::Instant;
 
@@ -19,6 +20,7 @@ use crate::device::{
 };
 use crate::simd::Real;
 use layout::*;
+pub use part::GpuPart;
 
 /// Most sweeps before a solve is given up: more than any mesh needs.
 const MOST_SWEEPS: u32 = 1 << 24;
@@ -59,6 +61,8 @@ const LISTS: usize = 6 * MOST_SETS as usize;
 pub(crate) enum FormParams<T: Real> {
     /// An active list of the whole mesh.
     Active(Box<SweepParams<T>>),
+    /// The same, by several devices, and the counters that others write to.
+    Together(Box<TeamParams<T>>, Slice<u32>),
     /// The sub-domains of the block file.
     Domains(Box<DomainParams<T>>),
 }
@@ -70,7 +74,9 @@ pub struct GpuSolver<T: Real> {
     _module: Module,
     kernel: Kernel,
     form: FormParams<T>,
-    _arena: Arena,
+    /// Most thread blocks of a launch.
+    most_blocks: u32,
+    arena: Arena,
     /// Counters, lists, work (two numbers of 64 bits), and the starts.
     small: Buffer<u32>,
     time: Slice<T>,
@@ -181,7 +187,8 @@ impl Setup {
             _module: module,
             kernel,
             form,
-            _arena: self.arena,
+            most_blocks: u32::MAX,
+            arena: self.arena,
             stream: self.stream,
             gpu: self.gpu,
         })
@@ -197,6 +204,16 @@ impl<T: Real> GpuSolver<T> {
         problem: &EikonalProblem,
         settings: &EikonalSettings,
         device: &GpuSettings,
+    ) -> Result<Self, EikonalError> {
+        Self::with(problem, settings, device, false)
+    }
+
+    /// The same, or one of several devices that solve together.
+    fn with(
+        problem: &EikonalProblem,
+        settings: &EikonalSettings,
+        device: &GpuSettings,
+        of_several: bool,
     ) -> Result<Self, EikonalError> {
         check(problem)?;
         let mut setup = Setup::new(device.ordinal)?;
@@ -220,7 +237,7 @@ impl<T: Real> GpuSolver<T> {
             && needed(sets) + 36 * mesh.incident.len() as u64 <= setup.free;
 
         let elements = DeviceElements::<T>::new(problem, solver, &mut setup.arena)?;
-        let (module, kernel) = sweep_kernel::<T>(&setup.gpu, mesh.corners, solver, wide)?;
+        let (module, kernel) = sweep_kernel::<T>(&setup.gpu, mesh.corners, solver, (wide, of_several))?;
         let slots = sets << shift;
         let arena = &mut setup.arena;
         let mut record = || arena.zeros::<u32>("records", slots * 2 * number / 4);
@@ -331,23 +348,26 @@ impl<T: Real> GpuSolver<T> {
         let (counters, earliest, work, starts) =
             (pointer(counters), pointer(earliest), pointer(work), pointer(work + 16));
         let (time, n_nodes) = (self.time.at(), self.n_nodes as u32);
+        let sweeps = |params: &SweepParams<T>| SweepParams {
+            counters,
+            earliest,
+            work,
+            starts,
+            time,
+            n_starts,
+            n_nodes,
+            n_sets: sets.len() as u32,
+            keep: self.keep,
+            most_sweeps: MOST_SWEEPS,
+            ..*params
+        };
         match &self.form {
-            FormParams::Active(params) => {
-                let params = SweepParams {
-                    counters,
-                    earliest,
-                    work,
-                    starts,
-                    time,
-                    n_starts,
-                    n_nodes,
-                    n_sets: sets.len() as u32,
-                    keep: self.keep,
-                    most_sweeps: MOST_SWEEPS,
-                    ..**params
-                };
-                // SAFETY: what the kernel takes, and every array is as long as it asks for.
-                unsafe { self.launch(params) }?;
+            // SAFETY: what the kernel takes, and every array is as long as it asks for.
+            FormParams::Active(params) => unsafe { self.launch(sweeps(params)) }?,
+            FormParams::Together(params, counters) => {
+                let sweep = SweepParams { counters: counters.at(), ..sweeps(&params.sweep) };
+                // SAFETY: as above.
+                unsafe { self.launch(TeamParams { sweep, ..**params }) }?;
             }
             FormParams::Domains(params) => {
                 let params = DomainParams {
@@ -369,6 +389,9 @@ impl<T: Real> GpuSolver<T> {
         let seconds = begin.elapsed().as_secs_f64() / sets.len() as f64;
         let mut counters = [0; COUNTERS + LISTS + 4];
         self.small.read(&mut counters)?;
+        if let FormParams::Together(_, of_team) = &self.form {
+            of_team.read(&mut counters[..COUNTERS])?;
+        }
         let long = |at: usize| u64::from(counters[at]) | u64::from(counters[at + 1]) << 32;
         Ok(Statistics {
             sweeps: counters[7].saturating_sub(1),
@@ -385,7 +408,7 @@ impl<T: Real> GpuSolver<T> {
     /// `P` has the layout of the kernel's parameters, and what they point to is as long as the kernel takes.
     unsafe fn launch<P>(&self, params: P) -> Result<(), DeviceError> {
         // SAFETY: the caller's promise.
-        unsafe { self.kernel.launch_resident(&self.gpu, &self.stream, u32::MAX, &mut arguments![params]) }
+        unsafe { self.kernel.launch_resident(&self.gpu, &self.stream, self.most_blocks, &mut arguments![params]) }
     }
 }
 
@@ -399,12 +422,15 @@ fn sweep_kernel<T>(
     gpu: &Gpu,
     corners: usize,
     solver: LocalSolver,
-    wide: bool,
+    (wide, of_several): (bool, bool),
 ) -> Result<(Module, Kernel), DeviceError> {
-    let module = gpu.module(match (wide, size_of::<T>()) {
-        (true, _) => "eikonal_wide",
-        (false, 8) => "eikonal_active_f64",
-        (false, _) => "eikonal_active_f32",
+    let module = gpu.module(match (wide, of_several, size_of::<T>()) {
+        (true, false, _) => "eikonal_wide",
+        (true, true, _) => "eikonal_wide_of_devices",
+        (false, false, 8) => "eikonal_active_f64",
+        (false, false, _) => "eikonal_active_f32",
+        (false, true, 8) => "eikonal_active_of_devices_f64",
+        (false, true, _) => "eikonal_active_of_devices_f32",
     })?;
     let name = match (corners, solver) {
         (3, _) => "active_three_8",

@@ -10,9 +10,7 @@
 // Each set of starts has its own window. Its times therefore have the same bits for any number of sets that are solved
 // at once.
 
-#include "local.cuh"
-
-typedef SweepParams Params;
+#include "team.cuh"
 
 // A record is time << 32 | ~sweep, where the entry is on the list of that sweep.
 __device__ __forceinline__ u64 *records(const Params &p, u32 sweep) { return reinterpret_cast<u64 *>(p.record[sweep & 1]); }
@@ -37,26 +35,54 @@ static_assert(sizeof(Block) == WIDE_SHARED, "the host counts with another size")
 
 __device__ __forceinline__ u64 make_record(u32 time, u32 sweep) { return u64(time) << 32 | u32(~sweep); }
 
+#ifdef POGO_OF_DEVICES
+// As `lower` below, for an entry that several devices read.
+__device__ __noinline__ u64 lower_on_all(const Params &p, u32 sweep, u32 entry, u64 record) {
+    const Readers readers(p, entry);
+    u64 before = atomicMin_system(&records(p, sweep + 1)[entry], record);
+    // Whoever has lowered it here has told the others.
+    if (before <= record) return before;
+    readers.others(p, [&](u32 device) {
+        u64 *there = reinterpret_cast<u64 *>(p.team.record[device][(sweep + 1) & 1]);
+        const u64 seen = atomicMin_system(&there[entry], record);
+        if (device == readers.owner) before = seen;
+    });
+    return before;
+}
+#endif
+
+// Lowers a record for the next sweep. Returns what it was, on the device that lists the entry.
+__device__ __forceinline__ u64 lower(const Params &p, u32 sweep, u32 entry, u64 record) {
+#ifdef POGO_OF_DEVICES
+    if (!Readers(p, entry).alone()) return lower_on_all(p, sweep, entry, record);
+#endif
+    return atomicMin(&records(p, sweep + 1)[entry], record);
+}
+
 // Lowers the time of an entry for the next sweep to `time`, and puts the entry on the list of that sweep.
 __device__ __forceinline__ void push(const Params &p, Block &block, u32 sweep, u32 entry, u32 time) {
     u32 &least = block.least[entry >> p.shift];
     if (time < *(volatile u32 *)&least) atomicMin(&least, time);
-    const u64 before = atomicMin(&records(p, sweep + 1)[entry], make_record(time, sweep + 1));
+    const u64 before = lower(p, sweep, entry, make_record(time, sweep + 1));
     // The entry has an earlier time, or it is on the list already.
     if (u32(before >> 32) < time || u32(before) == ~(sweep + 1)) return;
     atomicAdd(&block.found[entry >> p.shift], 1u);
+#ifdef POGO_OF_DEVICES
+    const u32 owner = Readers(p, entry).owner;
+    if (owner != p.team.me) return append_to(p, owner, sweep, entry);
+#endif
     u32 place = atomicAdd(&block.n_kept, 1u);
     if (place < KEPT)
         block.kept[place] = entry;
     else
-        p.list[(sweep + 1) & 1][atomicAdd(&p.counters[1 + (sweep + 1) % 3], 1u)] = entry;
+        p.list[(sweep + 1) & 1][lengthen(p, sweep, 1)] = entry;
 }
 
 // Appends the collected entries of the thread block to the list of the next sweep.
 __device__ __forceinline__ void hand_over(const Params &p, Block &block, u32 sweep) {
     __syncthreads();
     const u32 n = min(block.n_kept, KEPT);
-    if (threadIdx.x == 0 && n > 0) block.place = atomicAdd(&p.counters[1 + (sweep + 1) % 3], n);
+    if (threadIdx.x == 0 && n > 0) block.place = lengthen(p, sweep, n);
     if (threadIdx.x >= 32 && threadIdx.x < 32 + p.n_sets) {
         const u32 set = threadIdx.x - 32;
         u32 *at = words(p.earliest) + (sweep + 1) % 3 * MOST_SETS + set;
@@ -90,10 +116,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
             records(p, 0)[set << p.shift | node] = make_record(INFINITE, 0);
             records(p, 1)[set << p.shift | node] = make_record(INFINITE, 0);
         }
-    grid_barrier(p.counters, target);
+    // Several devices have one set.
+    const auto meet_before = [&](u32 sweep, auto meanwhile) {
+        word *earliest = words(p.earliest) + sweep % 3 * MOST_SETS;
+        meet(p, target, sweep, earliest, earliest + 3 * MOST_SETS, meanwhile);
+    };
+    meet_before(0, [] {});
     for (u32 i = thread; i < p.n_starts; i += n_threads) {
         const Start start = p.starts[i];
-        push(p, block, 0, start.entry, start.time);
+        if (lists(p, start.entry)) push(p, block, 0, start.entry, start.time);
     }
     // Clears the sums of this thread block for the next sweep.
     auto clear = [&block] {
@@ -102,12 +133,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
         if (threadIdx.x == 1) block.n_kept = 0;
     };
     hand_over(p, block, 0);
-    grid_barrier(p.counters, target, clear);
+    meet_before(1, clear);
 
     u32 sweep = 1, turn = 0;
     for (; sweep < p.most_sweeps; sweep++) {
+        if (length_of_all(p, sweep) == 0) break;
         const u32 n = __ldcg(&p.counters[1 + sweep % 3]);
-        if (n == 0) break;
         const u32 *earliest = words(p.earliest) + sweep % 3 * MOST_SETS;
         // These were last read in the previous sweep, and the next sweep writes them.
         if (thread == 0) p.counters[1 + (sweep + 2) % 3] = 0;
@@ -120,7 +151,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
             return earliest[3 * MOST_SETS + set] <= p.window_free ? __uint_as_float(INFINITE) : __uint_as_float(earliest[set]) + p.window;
         };
         const u64 *now = records(p, sweep);
-        u64 *next = records(p, sweep + 1);
         const u32 *list = p.list[sweep & 1];
         // One thread examines each entry. Consecutive entries go to different thread blocks.
         for (u32 first_entry = 0; first_entry < n; first_entry += n_threads) {
@@ -138,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
                         block.n_of[place + k] = min(last - first - 32 * k, 32u);
                     }
                     passed_on++;
-                    atomicMin(&next[entry], make_record(own, 0));
+                    lower(p, sweep, entry, make_record(own, 0));
                 } else
                     push(p, block, sweep, entry, own);
             }
@@ -216,7 +246,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
             __syncthreads();
         }
         hand_over(p, block, sweep);
-        grid_barrier(p.counters, target, clear);
+        meet_before(sweep + 1, clear);
     }
     for (u32 set = 0; set < p.n_sets; set++)
         for (u32 node = thread; node < p.n_nodes; node += n_threads)

@@ -1,6 +1,9 @@
 //! The device against the CPU. These tests need a device: `tests/gpu.sh kernels` runs them.
 
+use std::sync::Arc;
+
 use super::*;
+use crate::ranks::{Ranks, Serves, Threads};
 
 /// Largest difference, of the latest time.
 pub(crate) fn apart<T: Real>(a: &[T], b: &[T]) -> f64 {
@@ -59,6 +62,82 @@ fn many_sets_at_once_give_the_bits_of_one_at_a_time() {
         })
         .unwrap();
     assert_eq!(n, 21);
+}
+
+/// Solves with a rank for each of these devices; one that stands there twice has two.
+fn by_devices<T: Real + 'static>(
+    problem: &EikonalProblem,
+    settings: &EikonalSettings,
+    domain: &[u32],
+    ordinals: &[u32],
+    sets: &[Vec<(u32, f64)>],
+) -> Vec<Arrival<T>> {
+    let first: Vec<u32> = (0..=domain.len() as u32).collect();
+    let domains = cut(&problem.mesh, &first, domain, ordinals.len());
+    let view = domains.view();
+    std::thread::scope(|scope| {
+        let of_rank = |(ranks, &ordinal): (Threads, &u32)| {
+            let ranks: Arc<dyn Ranks> = Arc::new(ranks);
+            scope.spawn(move || {
+                let part = GpuPart::<T>::new(problem, settings, &view, &ranks, ordinal).unwrap();
+                if !ranks.leads() {
+                    part.serve(&*ranks);
+                    return Vec::new();
+                }
+                let team = TeamSolver::new(problem, &view, &ranks, part);
+                sets.iter().map(|starts| team.solve(starts).unwrap()).collect()
+            })
+        };
+        let threads: Vec<_> = Threads::new(ordinals.len()).into_iter().zip(ordinals).map(of_rank).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// Several devices, and several parts on one device, make the sweeps of one device.
+fn check_devices<T: Real + 'static>(problem: &EikonalProblem, settings: &EikonalSettings, sets: &[Vec<(u32, f64)>]) {
+    let every: Vec<u32> = (0..crate::device::n_devices().unwrap().min(4)).collect();
+    let n = problem.mesh.n_nodes();
+    let device = GpuSettings { sets: 1, ..GpuSettings::default() };
+    let mut one = GpuSolver::<T>::new(problem, settings, &device).unwrap();
+    let expected: Vec<_> = sets.iter().map(|starts| one.solve(starts).unwrap()).collect();
+    let rules: [fn(usize, usize, usize) -> usize; 3] = [
+        |node, n, ranks| node * ranks / n,
+        |node, _, ranks| node % ranks,
+        |node, _, ranks| if node < ranks { node } else { ranks - 1 },
+    ];
+    for ordinals in [&every[..], &[0, 0], &[0, 0, 0]] {
+        for rule in rules {
+            let domain: Vec<u32> = (0..n).map(|node| rule(node, n, ordinals.len()) as u32).collect();
+            let found = by_devices::<T>(problem, settings, &domain, ordinals, sets);
+            for (found, expected) in found.iter().zip(&expected) {
+                assert!(found.time == expected.time, "{ordinals:?}: times differ");
+                let numbers = |arrival: &Arrival<T>| {
+                    (arrival.unreached, arrival.statistics.sweeps, arrival.statistics.local_solves)
+                };
+                assert_eq!(numbers(found), numbers(expected), "{ordinals:?}");
+            }
+            println!("{ordinals:?} {} {:?}: the same bits", T::NAME, settings.local_solver);
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
+fn gpu_teams_give_the_times_of_one_device() {
+    let (mesh, mut metrics) = patchwork(16);
+    (0..metrics.len()).filter(|e| e % 7 == 3).for_each(|e| metrics[e] = BLOCKED);
+    let n = mesh.original_node.len() as u32;
+    let solid = problem(&mesh, &metrics);
+    let sets = [vec![(3, 0.4), (n - 1, 0.1), (500, 0.1)], (0..n).step_by(97).map(|node| (node, 0.01)).collect()];
+    for local_solver in VARIANTS {
+        check_devices::<f32>(&solid, &EikonalSettings { local_solver, ..Default::default() }, &sets);
+        check_devices::<f64>(&solid, &EikonalSettings { local_solver, ..Default::default() }, &sets);
+    }
+    let mesh = surface(40, 0.3, |x, y| [x.cos(), x.sin(), y + 0.2 * x * x]);
+    let metric = [tensors([4.0, 2.0, 0.7]).1];
+    let sets = [vec![(0, 0.0)], vec![(100, 0.5), (7, 0.25)]];
+    check_devices::<f32>(&problem(&mesh, &metric), &EikonalSettings::default(), &sets);
+    check_devices::<f64>(&problem(&mesh, &metric), &EikonalSettings::default(), &sets);
 }
 
 #[test]

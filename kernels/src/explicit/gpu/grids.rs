@@ -42,6 +42,7 @@ pub(super) struct Launched {
 }
 
 /// The tiles of all grids.
+#[derive(Default)]
 pub(super) struct Tiles {
     pub roles: Vec<Role>,
     pub rows: Vec<Tile>,
@@ -120,16 +121,7 @@ impl Tiles {
         if 2 * computed.sum::<usize>() > n_nodes {
             return None;
         }
-        let mut tiles = Self {
-            roles,
-            rows: Vec::new(),
-            words: Vec::new(),
-            launches: Vec::new(),
-            n_moved: 0,
-            act_nodes: Vec::new(),
-            n_border_act: 0,
-            n_act_rows: 0,
-        };
+        let mut tiles = Self { roles, ..Self::default() };
         for grid in &grids {
             let law = ElementKind::from_code(device.material_kind[grid.material]).map_or(HEXAHEDRON, law_number);
             tiles.cut(grid, law, &free, acts, resident(number, law) * multiprocessors);
@@ -144,73 +136,68 @@ impl Tiles {
         Some(tiles)
     }
 
-    /// Keeps what one of several devices moves, and lists what its tiles and those of others read of each other. Every
-    /// device has the tiles of the whole model, so that a node moves with the bits that it has on one device. A tile with nodes of
-    /// several devices is computed by each of them.
-    pub fn keep_part(&mut self, devices: &Devices, sent: &mut Senders) {
-        let n_tiles = self.rows.len();
-        let seen: Vec<(Use, Vec<(u32, u32)>)> =
-            (0..n_tiles).into_par_iter().map(|tile| self.use_of(tile, devices)).collect();
-        for &(device, node) in seen.iter().flat_map(|(_, read)| read) {
-            sent.add(device, node);
-        }
-        let mut uses: Vec<Use> = seen.into_iter().map(|(used, _)| used).collect();
-        let is_own_moved = |word: &u32| word & MOVED != 0 && devices.is_own(word & TILE_NODE);
+    /// What one of several devices moves, in pieces of the tiles of one device, so that a node has the bits that it has there. Lists
+    /// what tiles of this device and of others read of each other. Numbers have so many bytes.
+    pub fn of_part(
+        &self,
+        devices: &Devices,
+        coordinates: &[f64],
+        (number, multiprocessors): (usize, usize),
+        sent: &mut Senders,
+    ) -> Self {
+        let tiles = || (0..self.rows.len()).into_par_iter();
+        let read: Vec<Vec<(u32, u32)>> = tiles().map(|tile| self.read_of(tile, devices)).collect();
+        read.into_iter().flatten().for_each(|(device, node)| sent.add(device, node));
         let is_sent = sent.marks(devices.n_nodes());
+        let moved: Vec<Option<[usize; 2]>> = tiles().map(|tile| self.planes_moved(tile, devices)).collect();
+        let n_resident = self.launches.iter().map(|launch| resident(number, launch.law)).max().unwrap_or(1);
+        let most = most_planes(moved.iter().flatten().map(|[first, end]| end - first), n_resident * multiprocessors);
+
+        let (roles, n_act_rows) = (self.roles.clone(), self.n_act_rows + 1);
+        let mut part = Self { roles, n_act_rows, ..Self::default() };
         let mut in_border = vec![false; devices.n_nodes()];
-        self.n_moved = 0;
-        for (tile, used) in uses.iter_mut().enumerate().filter(|(_, used)| **used != Use::Nothing) {
-            let range = self.range(tile);
-            let moved =
-                || self.words[range.clone()].iter().filter(|word| is_own_moved(word)).map(|word| word & TILE_NODE);
-            self.n_moved += moved().count();
-            if moved().any(|node| is_sent[node as usize]) {
-                *used = Use::Border;
+        for launch in &self.launches {
+            let cut = |&tile: &u32| {
+                let planes = moved[tile as usize];
+                planes.map_or_else(Vec::new, |planes| self.pieces(tile as usize, planes, most, devices, coordinates))
+            };
+            let pieces: Vec<(Tile, Vec<u32>)> = launch.tiles.par_iter().flat_map_iter(cut).collect();
+            let mut of_launch = [true, false].map(|is_border| Launched { tiles: Vec::new(), is_border, ..*launch });
+            for (row, words) in pieces {
+                let moved = || words.iter().filter(|&&word| word & MOVED != 0).map(|word| (word & TILE_NODE) as usize);
+                let reads_others = |words: [u32; 8]| {
+                    words.iter().any(|word| word & MOVED != 0)
+                        && !words.iter().all(|word| devices.is_own(word & TILE_NODE))
+                };
+                let is_border = moved().any(|node| is_sent[node]) || elements_of(&row, &words).any(reads_others);
+                if is_border {
+                    moved().for_each(|node| in_border[node] = true);
+                }
+                of_launch[usize::from(!is_border)].tiles.push(part.rows.len() as u32);
+                part.n_moved += moved().count();
+                part.rows.push(Tile { first: part.words.len() as u64, ..row });
+                part.words.extend(words);
             }
-            if *used == Use::Border {
-                moved().for_each(|node| in_border[node as usize] = true);
-            }
+            part.launches.extend(of_launch.into_iter().filter(|launch| !launch.tiles.is_empty()));
         }
-        self.words.iter_mut().filter(|word| !is_own_moved(word)).for_each(|word| *word &= !(MOVED | BY_ACT));
-        let launches = std::mem::take(&mut self.launches);
-        for is_border in [true, false] {
-            let wanted = if is_border { Use::Border } else { Use::Inside };
-            let of = |tiles: &[u32]| tiles.iter().copied().filter(|&tile| uses[tile as usize] == wanted).collect();
-            self.launches.extend(launches.iter().map(|launch| Launched {
-                tiles: of(&launch.tiles),
-                is_border,
-                ..*launch
-            }));
-        }
-        self.launches.retain(|launch| !launch.tiles.is_empty());
-        self.act_nodes.retain(|&node| devices.is_own(node));
-        self.act_nodes.sort_by_key(|&node| !in_border[node as usize]);
-        self.n_border_act = self.act_nodes.partition_point(|&node| in_border[node as usize]);
-        // As many on all devices: those of the whole model, and one for a row of the border that is not full.
-        self.n_act_rows += 1;
+        part.launches.sort_by_key(|launch| !launch.is_border);
+        part.act_nodes = self.act_nodes.iter().copied().filter(|&node| devices.is_own(node)).collect();
+        part.act_nodes.sort_by_key(|&node| !in_border[node as usize]);
+        part.n_border_act = part.act_nodes.partition_point(|&node| in_border[node as usize]);
+        part
     }
 
-    /// What a tile is for one of several devices, and which nodes of this device others read for what it computes.
-    fn use_of(&self, tile: usize, devices: &Devices) -> (Use, Vec<(u32, u32)>) {
+    /// Nodes of this device that others read for what they move in a tile, and the devices that read them.
+    fn read_of(&self, tile: usize, devices: &Devices) -> Vec<(u32, u32)> {
         let words = &self.words[self.range(tile)];
         let is_own = |word: &u32| devices.is_own(word & TILE_NODE);
-        if words.iter().all(is_own) {
-            return (Use::Inside, Vec::new());
+        if words.iter().all(is_own) || !words.iter().any(is_own) {
+            return Vec::new();
         }
-        if !words.iter().any(is_own) {
-            return (Use::Nothing, Vec::new());
-        }
-        let mut used = match words.iter().any(|word| word & MOVED != 0 && is_own(word)) {
-            true => Use::Inside,
-            false => Use::Nothing,
-        };
         let mut read = Vec::new();
-        for element in self.element_words(tile) {
+        for element in elements_of(&self.rows[tile], words) {
             let moves_for =
                 |device: u32| element.iter().any(|word| word & MOVED != 0 && devices.of(word & TILE_NODE) == device);
-            if moves_for(devices.me) && !element.iter().all(is_own) {
-                used = Use::Border;
-            }
             for reader in (0..devices.n as u32).filter(|&device| device != devices.me && moves_for(device)) {
                 let own = element.iter().filter(|word| is_own(word));
                 read.extend(own.map(|word| (reader, word & TILE_NODE)));
@@ -218,7 +205,59 @@ impl Tiles {
         }
         read.sort_unstable();
         read.dedup();
-        (used, read)
+        read
+    }
+
+    /// The first plane of a tile with nodes that this device moves, and the one after the last.
+    fn planes_moved(&self, tile: usize, devices: &Devices) -> Option<[usize; 2]> {
+        let is_moved = |word: &u32| word & MOVED != 0 && devices.is_own(word & TILE_NODE);
+        let planes = || self.words[self.range(tile)].chunks_exact(SLOTS).map(|plane| plane.iter().any(is_moved));
+        Some([planes().position(|moved| moved)?, planes().rposition(|moved| moved)? + 1])
+    }
+
+    /// Cuts the planes of a tile that this device moves into pieces of at most so many. A piece has the origin of the tile, as
+    /// slots that nothing reads have the nodes at its ends.
+    fn pieces(
+        &self,
+        tile: usize,
+        [first, end]: [usize; 2],
+        most: usize,
+        devices: &Devices,
+        coordinates: &[f64],
+    ) -> Vec<(Tile, Vec<u32>)> {
+        let (row, words) = (&self.rows[tile], &self.words[self.range(tile)]);
+        let x = |word: u32, axis: usize| coordinates[3 * (word & TILE_NODE) as usize + axis];
+        let ends = (0..3).flat_map(|axis| {
+            let by = move |a: &&u32, b: &&u32| x(**a, axis).total_cmp(&x(**b, axis));
+            [words.iter().min_by(by), words.iter().max_by(by)]
+        });
+        let ends: Vec<u32> = ends.flatten().map(|word| word & TILE_NODE).collect();
+        let free = SLOTS - row.n_slots as usize;
+        // From the plane below the first that is moved to the one above the last.
+        let piece = |planes: [usize; 2]| {
+            let mut of_piece = words[(planes[0] - 1) * SLOTS..(planes[1] + 1) * SLOTS].to_vec();
+            let n_planes = of_piece.len() / SLOTS;
+            for (at, word) in of_piece.iter_mut().enumerate() {
+                if at < SLOTS || at >= (n_planes - 1) * SLOTS || !devices.is_own(*word & TILE_NODE) {
+                    *word &= !(MOVED | BY_ACT);
+                }
+            }
+            for (k, &node) in ends.iter().enumerate() {
+                of_piece[k / free * SLOTS + row.n_slots as usize + k % free] = node;
+            }
+            (Tile { first: 0, n_layers: n_planes as u32 - 1, ..*row }, of_piece)
+        };
+        // Three planes have room for the ends, or the tile stays whole.
+        if 3 * free < ends.len() {
+            let mut whole = words.to_vec();
+            whole
+                .iter_mut()
+                .filter(|word| !devices.is_own(**word & TILE_NODE))
+                .for_each(|word| *word &= !(MOVED | BY_ACT));
+            return vec![(*row, whole)];
+        }
+        let (n, n_pieces) = (end - first, (end - first).div_ceil(most));
+        (0..n_pieces).map(|at| piece([at, at + 1].map(|at| first + n * at / n_pieces))).collect()
     }
 
     /// Where the words of a tile are.
@@ -267,31 +306,31 @@ impl Tiles {
 
     /// The elements of a tile, by their nodes.
     pub fn elements(&self, tile: usize) -> impl Iterator<Item = [usize; 8]> {
-        self.element_words(tile).map(|words| words.map(|word| (word & TILE_NODE) as usize))
-    }
-
-    /// The elements of a tile, by the words of their nodes.
-    fn element_words(&self, tile: usize) -> impl Iterator<Item = [u32; 8]> {
-        let row = &self.rows[tile];
-        let (w, h) = (row.width as usize, row.height as usize);
-        let words = &self.words[self.range(tile)];
-        (0..row.n_layers as usize * w * h).filter_map(move |at| {
-            let (k, i, j) = (at / (w * h), at % w, at / w % h);
-            let word = |[a, b, c]: [usize; 3]| words[(k + c) * SLOTS + slot(w, h, i + a, j + b)];
-            (words[k * SLOTS + slot(w, h, i, j)] & PRESENT != 0).then(|| CORNERS.map(word))
-        })
+        let words = elements_of(&self.rows[tile], &self.words[self.range(tile)]);
+        words.map(|words| words.map(|word| (word & TILE_NODE) as usize))
     }
 }
 
-/// What a tile is for one of several devices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
-    /// It moves nodes of others alone.
-    Nothing,
-    /// It moves nodes of this device, and reads none of others.
-    Inside,
-    /// It reads nodes of others for those that it moves, or moves some that others read.
-    Border,
+/// The elements of a tile, by the words of their nodes.
+fn elements_of(row: &Tile, words: &[u32]) -> impl Iterator<Item = [u32; 8]> {
+    let (w, h) = (row.width as usize, row.height as usize);
+    (0..row.n_layers as usize * w * h).filter_map(move |at| {
+        let (k, i, j) = (at / (w * h), at % w, at / w % h);
+        let word = |[a, b, c]: [usize; 3]| words[(k + c) * SLOTS + slot(w, h, i + a, j + b)];
+        (words[k * SLOTS + slot(w, h, i, j)] & PRESENT != 0).then(|| CORNERS.map(word))
+    })
+}
+
+/// Planes that a piece of a tile moves, at most: those that cost least, as `shape` counts, where tiles move so many.
+fn most_planes(moved: impl Iterator<Item = usize>, n_resident: usize) -> usize {
+    let mut tiles = vec![0; LAYERS[1] + 1];
+    moved.for_each(|planes| tiles[planes.min(LAYERS[1])] += 1);
+    let cost = |most: usize| {
+        let pieces: usize = (1..).zip(&tiles[1..]).map(|(planes, n): (usize, &usize)| n * planes.div_ceil(most)).sum();
+        pieces.div_ceil(n_resident) * (most + 3)
+    };
+    // The longest of those that cost the same.
+    (LAYERS[0]..=LAYERS[1]).rev().min_by_key(|&most| cost(most)).unwrap_or(LAYERS[1])
 }
 
 /// Where the node (i, j) of a plane is.

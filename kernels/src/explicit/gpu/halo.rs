@@ -2,8 +2,8 @@
 //! after each step ([`HaloLists`]).
 //!
 //! Every device has room for the state of the whole model and steps the blocks of its sub-domain. In space it also computes
-//! the elements of blocks of other devices that pass forces on to its own. Of tiles of grids it computes those that have nodes of
-//! its own ([`Tiles::keep_part`]).
+//! the elements of blocks of other devices that pass forces on to its own. Of tiles of grids it computes the planes that have
+//! nodes of its own ([`Tiles::of_part`]).
 
 use pogo_formats::explicit::block::{BlocksView, DeviceView};
 use rayon::prelude::*;
@@ -100,8 +100,8 @@ fn shared_elements(problem: &Problem, b: usize, is_of_other: impl Fn(u32) -> boo
 }
 
 impl ElementLists {
-    /// Of this device. `tiles` are those of the whole model, of which this device's are kept.
-    pub fn new(problem: &Problem, view: &DeviceView, devices: &Devices, tiles: Option<&mut Tiles>) -> Self {
+    /// Of this device. `tiles` are those of the whole model.
+    pub fn new(problem: &Problem, view: &DeviceView, devices: &Devices, tiles: Option<&Tiles>) -> Self {
         let (blocks, in_space, me) = (&problem.blocks, problem.mesh.dimension == 3, devices.me);
         let is_stepped: Vec<bool> = match &tiles {
             Some(tiles) => tiles.roles.iter().map(|&role| role == Role::Steps).collect(),
@@ -143,9 +143,6 @@ impl ElementLists {
         for (role, read) in of_blocks {
             roles.push(role);
             read.into_iter().for_each(|(reader, node)| sent.add(reader, node));
-        }
-        if let Some(tiles) = tiles {
-            tiles.keep_part(devices, &mut sent);
         }
         Self { roles, sent }
     }

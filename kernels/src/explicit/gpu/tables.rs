@@ -284,8 +284,8 @@ impl<T: Real> Tables<T> {
             tables.factors = device.coloured_elements.par_iter().map(factor).collect();
         }
         tables.add_blocks(problem, device, &fans, &by_node);
-        tables.keep_part(problem, device, devices);
         tables.find_boxes(problem);
+        tables.keep_part(problem, device, devices, multiprocessors as usize);
         tables.add_act_nodes(&by_node);
         if !problem.dashpots.is_empty() {
             tables.ground = GroundTables::new(problem, &by_node, &mut tables);
@@ -466,12 +466,14 @@ impl<T: Real> Tables<T> {
     }
 
     /// Drops the blocks that have nothing to do beside tiles, and what other devices compute.
-    fn keep_part(&mut self, problem: &Problem, view: &DeviceView, devices: Option<&Devices>) {
+    fn keep_part(&mut self, problem: &Problem, view: &DeviceView, devices: Option<&Devices>, multiprocessors: usize) {
         let roles = match devices {
             Some(devices) if !self.are_fans_alone() => {
-                let lists = ElementLists::new(problem, view, devices, self.tiles.as_mut());
-                self.sent = lists.sent;
-                lists.roles
+                let ElementLists { roles, mut sent } = ElementLists::new(problem, view, devices, self.tiles.as_ref());
+                let (coordinates, on) = (problem.mesh.coordinates, (size_of::<T>(), multiprocessors));
+                self.tiles = self.tiles.take().map(|tiles| tiles.of_part(devices, coordinates, on, &mut sent));
+                self.sent = sent;
+                roles
             }
             _ => match &self.tiles {
                 Some(tiles) => tiles.roles.clone(),

@@ -1,0 +1,166 @@
+//! One solve by several devices: each lists the nodes of its part, and has records of all (team.cuh).
+//!
+//! The sweeps are those of one device, from the same times and with the same window, so the times have its bits. A device
+//! computes the elements round its fresh nodes. What it lowers it lowers on all devices that read the node, and after a sweep
+//! all devices meet.
+
+use std::sync::Arc;
+
+use pogo_formats::domains::SubDomainsView;
+
+use super::layout::{Meeting, TeamParams};
+use super::{EikonalError, EikonalProblem, EikonalSettings, FormParams, GpuSettings, GpuSolver};
+use crate::device::{DeviceError, Opened, Plain as _, Slice};
+use crate::dynamics::{MOST_DEVICES, Part};
+use crate::eikonal::ArrivalPart;
+use crate::ranks::{Accord, Member, Ranks, Reader, Serves, Writer, exchange_arrays, serve};
+use crate::simd::Real;
+
+/// Numbers that a device tells the others of a sweep.
+const ROW: usize = 4;
+/// Bits of a node's place that name the devices that read it.
+const READER_BITS: u32 = 8;
+const _: () = assert!(MOST_DEVICES <= READER_BITS as usize);
+
+/// The part of one rank on a device.
+pub struct GpuPart<T: Real> {
+    solver: GpuSolver<T>,
+    part: Part,
+    accord: Accord,
+    /// What is cleared before a solve.
+    counters: Slice<u32>,
+    arrived: Slice<u32>,
+    /// Memory of devices of other processes.
+    _opened: Opened,
+}
+
+/// What each node is to the devices: a bit for each that reads it, and above these the one that has it.
+fn places(domains: &SubDomainsView, n_ranks: usize, n_nodes: usize) -> Vec<u32> {
+    let mut places = vec![0; n_nodes];
+    for rank in 0..n_ranks {
+        let part = Part::of(domains, rank);
+        part.own().for_each(|node| places[node] |= (rank as u32) << READER_BITS | 1 << rank);
+        part.halo().iter().for_each(|&node| places[node as usize] |= 1 << rank);
+    }
+    places
+}
+
+impl<T: Real> GpuPart<T> {
+    /// The part of the rank's sub-domain of `domains`, which has one for each rank. Collective.
+    ///
+    /// # Errors
+    /// As for [`GpuSolver::new`]; no connection between the devices.
+    pub fn new(
+        problem: &EikonalProblem,
+        settings: &EikonalSettings,
+        domains: &SubDomainsView,
+        ranks: &Arc<dyn Ranks>,
+        ordinal: u32,
+    ) -> Result<Self, EikonalError> {
+        let accord = Accord::new(ranks);
+        let device = GpuSettings { ordinal, sets: 1, ..GpuSettings::default() };
+        let mut solver = accord.agree(GpuSolver::with(problem, settings, &device, true))?;
+        let places = places(domains, ranks.n_ranks(), problem.mesh.n_nodes());
+        let mut opened = Opened::default();
+        let placed = join(&mut solver, ranks, &places, &mut opened);
+        let [counters, arrived] = accord.agree(placed)?;
+        Ok(Self { solver, part: Part::of(domains, ranks.rank()), accord, counters, arrived, _opened: opened })
+    }
+
+    /// Name of the device.
+    pub fn device(&self) -> &str {
+        self.solver.device()
+    }
+
+    /// Times of own nodes, and the numbers of sweeps, of local solves and of nodes passed on.
+    fn solve(&mut self, starts: &[(u32, f64)], first: f64) -> Result<(Vec<T>, [u64; 3]), EikonalError> {
+        let cleared = self.solver.gpu.enter().and_then(|()| {
+            self.counters.write(&vec![0; self.counters.len()])?;
+            self.arrived.write(&vec![0; self.arrived.len()])
+        });
+        // Nobody begins before all are cleared.
+        self.accord.agree(cleared)?;
+        let found = self.solver.run(&[starts], &[first]);
+        let statistics = self.accord.agree(found)?;
+        let mut time = vec![T::default(); self.solver.n_nodes];
+        self.solver.time.read(&mut time)?;
+        let mut own = self.part.select(&time, 1);
+        let first = T::from_f64(first);
+        own.iter_mut().for_each(|time| *time += first);
+        Ok((own, [statistics.sweeps.into(), statistics.local_solves, statistics.passed_on]))
+    }
+}
+
+/// Learns where the other devices have their arrays. Returns the counters of this device and the meetings that the others
+/// have come to. Collective.
+fn join<T: Real>(
+    solver: &mut GpuSolver<T>,
+    ranks: &Arc<dyn Ranks>,
+    places: &[u32],
+    opened: &mut Opened,
+) -> Result<[Slice<u32>; 2], DeviceError> {
+    let n = ranks.n_ranks();
+    let arrays = solver.gpu.enter().and_then(|()| {
+        let arena = &mut solver.arena;
+        let counters = arena.zeros::<u32>("counters of several devices", super::COUNTERS)?;
+        let arrived = arena.zeros::<u32>("meetings of several devices", n)?;
+        let gathered = arena.zeros::<u64>("what several devices have found", 2 * n * ROW)?;
+        let place = arena.copy("devices of nodes", places)?;
+        Ok((counters, arrived, gathered, place))
+    });
+    let sweep = match &solver.form {
+        FormParams::Active(params) => **params,
+        _ => unreachable!("a solver of one active list"),
+    };
+    let offered = arrays.as_ref().map_err(DeviceError::clone).map(|(counters, arrived, gathered, _)| {
+        let [records, lists] = [sweep.record.map(|at| at.address()), sweep.list.map(|at| at.address())];
+        [records[0], records[1], lists[0], lists[1], counters.pointer(), gathered.pointer(), arrived.pointer()]
+    });
+    let offered = offered.as_ref().map(|offered| &offered[..]).map_err(DeviceError::clone);
+    let all = exchange_arrays(ranks, &solver.gpu, offered, opened)?;
+    let (counters, arrived, _, place) = arrays?;
+    let mut meeting = Meeting { place: place.at(), n_devices: n as u32, me: ranks.rank() as u32, ..Meeting::zeroed() };
+    for (device, of) in all.iter().enumerate() {
+        let at = &of.addresses;
+        meeting.record[device] = [super::pointer(at[0]), super::pointer(at[1])];
+        meeting.list[device] = [super::pointer(at[2]), super::pointer(at[3])];
+        meeting.counters[device] = super::pointer(at[4]);
+        meeting.gathered[device] = super::pointer(at[5]);
+        meeting.arrived[device] = super::pointer(at[6]);
+    }
+    // Parts on one device run at the same time, and wait for each other.
+    let here = all.iter().filter(|of| !of.is_other).count() as u32;
+    solver.most_blocks = solver.kernel.resident * solver.gpu.multiprocessors / here;
+    solver.form = FormParams::Together(Box::new(TeamParams { sweep, meeting }), counters);
+    solver.memory = solver.arena.report();
+    Ok([counters, arrived])
+}
+
+impl<T: Real> Member for GpuPart<T> {
+    /// The order and the answer are those of [`EikonalPart`](crate::eikonal::EikonalPart); no list of active sub-domains has
+    /// any.
+    fn execute(&mut self, order: &[u8]) -> Result<Vec<u8>, DeviceError> {
+        let mut order = Reader::new(order);
+        let (first, nodes, times) = (order.one::<f64>(), order.take::<u32>(), order.take::<f64>());
+        let starts: Vec<(u32, f64)> = nodes.into_iter().zip(times).collect();
+        let (time, statistics) = self.solve(&starts, first).map_err(|error| match error {
+            EikonalError::Device(error) => error,
+            error => DeviceError::Failed { what: "solve for arrival times", reason: error.to_string() },
+        })?;
+        let mut answer = Writer::default();
+        answer.put(&time);
+        answer.put(&statistics);
+        (0..statistics[0]).for_each(|_| answer.put::<u32>(&[]));
+        Ok(answer.into_bytes())
+    }
+}
+
+impl<T: Real> ArrivalPart for GpuPart<T> {
+    type Time = T;
+}
+
+impl<T: Real + 'static> Serves for GpuPart<T> {
+    fn serve(self, ranks: &dyn Ranks) {
+        serve(ranks, self);
+    }
+}

@@ -1,0 +1,125 @@
+// One solve by several devices, each of which lists the nodes that are its own and has records of all. The sweeps are those
+// of one device: what lowers or lists a node is done on all devices that read it, and all devices meet after a sweep.
+//
+// Without POGO_OF_DEVICES there is one device, and all of this is as if it was not there.
+
+#pragma once
+#include "local.cuh"
+
+#ifdef POGO_OF_DEVICES
+#include "../../device/flags.cuh"
+
+struct Params : SweepParams {
+    Meeting team;
+};
+static_assert(sizeof(Params) == sizeof(TeamParams), "the host has the same structure");
+
+// Bits of the devices that read a node, and the one that has it.
+struct Readers {
+    u32 bits, owner;
+
+    __device__ __forceinline__ Readers(const Params &p, u32 node) {
+        const u32 word = __ldg(p.team.place + node);
+        bits = word & 0xff, owner = word >> 8;
+    }
+    __device__ __forceinline__ bool alone() const { return (bits & (bits - 1)) == 0; }
+    // Calls `act` with each device but this one.
+    template <typename Act> __device__ __forceinline__ void others(const Params &p, Act &&act) const {
+#pragma unroll 1
+        for (u32 device = 0; device < p.team.n_devices; device++)
+            if (device != p.team.me && bits >> device & 1) act(device);
+    }
+};
+
+// Whether this device lists a node.
+__device__ __forceinline__ bool lists(const Params &p, u32 node) { return Readers(p, node).owner == p.team.me; }
+
+// Puts an entry on the list of another device for the sweep after this one.
+__device__ __noinline__ void append_to(const Params &p, u32 device, u32 sweep, u32 entry) {
+    const u32 at = atomicAdd_system(p.team.counters[device] + 1 + (sweep + 1) % 3, 1u);
+    p.team.list[device][(sweep + 1) & 1][at] = entry;
+}
+
+// Makes room on the list of this device, which others lengthen too.
+__device__ __forceinline__ u32 lengthen(const Params &p, u32 sweep, u32 by) {
+    return atomicAdd_system(&p.counters[1 + (sweep + 1) % 3], by);
+}
+
+// Length of the lists of all devices.
+__device__ __forceinline__ u32 length_of_all(const Params &p, u32) { return __ldcg(&p.counters[6]); }
+
+// What a device has found for a sweep, in a row of `gathered`: the length of its list, the entries of its set, the earliest.
+constexpr u32 ROW = 4;
+
+// Barrier of all thread blocks of all devices after which `sweep` begins. The last thread block of a device to arrive tells the
+// other devices of what was found, waits for them, and lets the others of its device go on.
+template <typename Work>
+__device__ __forceinline__ void meet(const Params &p, u32 &target, u32 sweep, word *earliest, u32 *found, Work meanwhile) {
+    target += gridDim.x;
+    const u32 number = target / gridDim.x;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence_system();
+        if (atomicAdd(p.counters, 1u) + 1 == target) {
+            __threadfence_system();
+            const Meeting &team = p.team;
+            const u32 half = number % 2 * team.n_devices;
+            const u32 n = __ldcg(&p.counters[1 + sweep % 3]);
+#pragma unroll 1
+            for (u32 device = 0; device < team.n_devices; device++) {
+                volatile u64 *row = team.gathered[device] + ROW * (half + team.me);
+                row[0] = n, row[1] = found ? __ldcg(found) : 0, row[2] = __ldcg(earliest);
+            }
+            __threadfence_system();
+#pragma unroll 1
+            for (u32 device = 0; device < team.n_devices; device++)
+                if (device != team.me) release_to_devices(team.arrived[device] + team.me, number);
+#pragma unroll 1
+            for (u32 device = 0; device < team.n_devices; device++) {
+                if (device == team.me) continue;
+                for (u32 tries = 0; acquire_from_devices(team.arrived[team.me] + device) < number; tries++)
+                    if (tries > MOST_TRIES) __trap();
+            }
+            u32 all = 0, entries = 0;
+            word least = INFINITE;
+#pragma unroll 1
+            for (u32 device = 0; device < team.n_devices; device++) {
+                const volatile u64 *row = team.gathered[team.me] + ROW * (half + device);
+                all += u32(row[0]), entries += u32(row[1]);
+                const word time = word(row[2]);
+                least = time < least ? time : least;
+            }
+            *earliest = least;
+            if (found) *found = entries;
+            p.counters[6] = all;
+            asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p.counters + 5), "r"(number) : "memory");
+        } else {
+            u32 seen;
+            do {
+                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(p.counters + 5) : "memory");
+            } while (int(seen - number) < 0);
+        }
+        __threadfence_system();
+    } else
+        meanwhile();
+    __syncthreads();
+}
+
+#else
+
+typedef SweepParams Params;
+
+__device__ __forceinline__ bool lists(const Params &, u32) { return true; }
+
+__device__ __forceinline__ u32 lengthen(const Params &p, u32 sweep, u32 by) {
+    return atomicAdd(&p.counters[1 + (sweep + 1) % 3], by);
+}
+
+__device__ __forceinline__ u32 length_of_all(const Params &p, u32 sweep) { return __ldcg(&p.counters[1 + sweep % 3]); }
+
+template <typename Work>
+__device__ __forceinline__ void meet(const Params &p, u32 &target, u32, word *, u32 *, Work meanwhile) {
+    grid_barrier(p.counters, target, meanwhile);
+}
+
+#endif
