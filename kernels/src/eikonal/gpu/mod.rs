@@ -297,7 +297,8 @@ impl<T: Real> GpuSolver<T> {
         let mut times = Vec::new();
         for begin in (0..sets.len()).step_by(self.sets) {
             let some = begin..sets.len().min(begin + self.sets);
-            let statistics = self.run(&sets[some.clone()], &first[some.clone()])?;
+            self.place_starts(&sets[some.clone()], &first[some.clone()])?;
+            let statistics = self.run(&sets[some.clone()])?;
             times.resize(some.len() * self.n_nodes, T::default());
             self.time.read(&mut times)?;
             for (time, case) in times.chunks_exact(self.n_nodes).zip(some) {
@@ -333,14 +334,18 @@ impl<T: Real> GpuSolver<T> {
         small
     }
 
-    /// Times of some sets of starts, which stay on the device.
-    fn run<S: AsRef<[(u32, f64)]>>(&mut self, sets: &[S], first: &[f64]) -> Result<Statistics, EikonalError> {
-        let begin = Instant::now();
+    /// Puts starts on the device, and clears what is counted.
+    fn place_starts<S: AsRef<[(u32, f64)]>>(&mut self, sets: &[S], first: &[f64]) -> Result<(), DeviceError> {
         let small = self.counters_and_starts(sets, first);
         if small.len() > self.small.len() {
             self.small = Buffer::zeros(small.len())?;
         }
-        self.small.write(&small)?;
+        self.small.write(&small)
+    }
+
+    /// Times of the sets of starts that were placed, which stay on the device.
+    fn run<S: AsRef<[(u32, f64)]>>(&mut self, sets: &[S]) -> Result<Statistics, EikonalError> {
+        let begin = Instant::now();
         let n_starts = sets.iter().map(|list| list.as_ref().len() as u32).sum();
         let counters = self.small.pointer();
         let earliest = counters + 4 * COUNTERS as u64;

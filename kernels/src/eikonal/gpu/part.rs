@@ -74,13 +74,16 @@ impl<T: Real> GpuPart<T> {
 
     /// Times of own nodes, and the numbers of sweeps, of local solves and of nodes passed on.
     fn solve(&mut self, starts: &[(u32, f64)], first: f64) -> Result<(Vec<T>, [u64; 3]), EikonalError> {
-        let cleared = self.solver.gpu.enter().and_then(|()| {
+        let mut place = || {
+            self.solver.gpu.enter()?;
             self.counters.write(&vec![0; self.counters.len()])?;
-            self.arrived.write(&vec![0; self.arrived.len()])
-        });
-        // Nobody begins before all are cleared.
-        self.accord.agree(cleared)?;
-        let found = self.solver.run(&[starts], &[first]);
+            self.arrived.write(&vec![0; self.arrived.len()])?;
+            self.solver.place_starts(&[starts], &[first])
+        };
+        let placed = place();
+        // Nobody begins before all are cleared, and no copy waits for a part that runs.
+        self.accord.agree(placed)?;
+        let found = self.solver.run(&[starts]);
         let statistics = self.accord.agree(found)?;
         let mut time = vec![T::default(); self.solver.n_nodes];
         self.solver.time.read(&mut time)?;

@@ -316,11 +316,27 @@ fn relative(a: &[f64], b: &[f64]) -> f64 {
 }
 
 fn compare<T: Real>(case: &Arranged, problem: &Problem, what: &str, tolerance: f64) {
-    compare_forces::<T>(case, problem, what, tolerance, if size_of::<T>() == 8 { 1e-12 } else { 5e-6 });
+    compare_within::<T>(case, problem, what, Limits::of::<T>(tolerance));
 }
 
-/// `of_forces` is the tolerance of f_int against that in f64.
-fn compare_forces<T: Real>(case: &Arranged, problem: &Problem, what: &str, tolerance: f64, of_forces: f64) {
+/// How far a device may be from the CPU, of the largest value.
+#[derive(Clone, Copy)]
+struct Limits {
+    traces: f64,
+    displacement: f64,
+    /// Of f_int, against that in f64.
+    forces: f64,
+}
+
+impl Limits {
+    fn of<T: Real>(tolerance: f64) -> Self {
+        let forces = if size_of::<T>() == 8 { 1e-12 } else { 5e-6 };
+        Self { traces: tolerance, displacement: (10.0 * tolerance).min(1e-4), forces }
+    }
+}
+
+fn compare_within<T: Real>(case: &Arranged, problem: &Problem, what: &str, limits: Limits) {
+    let tolerance = limits.traces;
     let start = case.start();
     let amplitudes = amplitudes(problem.time_increment);
     let signals = signals(&amplitudes, problem.time_increment);
@@ -350,7 +366,8 @@ fn compare_forces<T: Real>(case: &Arranged, problem: &Problem, what: &str, toler
             energies[0], energies[1]
         );
         assert!(error <= tolerance, "{what}, {steps} a launch: traces differ by {error:e}");
-        assert!(relative(&first.0.displacement, &cpu.0.displacement) <= (10.0 * tolerance).min(1e-4), "{what}");
+        let moved = relative(&first.0.displacement, &cpu.0.displacement);
+        assert!(moved <= limits.displacement, "{what}: displacements differ by {moved:e}");
         assert!(energies[0] <= 100.0 * tolerance && energies[1] <= 100.0 * tolerance, "{what}: {energies:?}");
         // The same bits again, however the run is cut, and from a state in the middle.
         assert_eq!(first, run(&mut stepper(&start, steps), &[0, STEPS]), "{what}: another run");
@@ -370,7 +387,7 @@ fn compare_forces<T: Real>(case: &Arranged, problem: &Problem, what: &str, toler
     let expected =
         CpuStepper::<f64>::new(problem, &start, CpuOptions::new(1)).unwrap().internal_force(&start.displacement);
     let error = relative(&force, &expected);
-    assert!(error <= of_forces, "{what}: internal force differs by {error:e}");
+    assert!(error <= limits.forces, "{what}: internal force differs by {error:e}");
     let Some(sums) = gpu.energy_sums().unwrap() else {
         assert!(!problem.wet.is_empty(), "{what}: no sums of energies");
         return;
@@ -523,7 +540,8 @@ fn fans_of_all_sizes_in_every_law() {
             compare::<f64>(&case, &problem, &format!("{what}, f64"), 1e-12);
             // Some blocks have pieces 3 cm apart, and positions are rounded to a grid that these can hold: in f64 on such a
             // grid forces are 1e-5 off.
-            compare_forces::<f32>(&case, &problem, &format!("{what}, f32"), 1e-5, 3e-5);
+            let limits = Limits { forces: 3e-5, ..Limits::of::<f32>(1e-5) };
+            compare_within::<f32>(&case, &problem, &format!("{what}, f32"), limits);
         }
     }
 }

@@ -163,8 +163,10 @@ fn linear_constraints_as_on_the_cpu() {
         constrain(&mut problem, case.mesh.n_nodes() as u64);
         compare::<f64>(&case, &problem, &format!("constraints, {what} f64"), 1e-12);
         // Some traces are forces of constraints, m/Δt² times what is taken from Δu. In f32 they have the rounding of Δu: those of
-        // the CPU in f32 differ from those in f64 by up to 8e-5 here.
-        compare::<f32>(&case, &problem, &format!("constraints, {what} f32"), 2e-4);
+        // the CPU in f32 differ from those in f64 by up to 8e-5 here. These rows also let rounding grow: displacements of the CPU
+        // in f32 and in f64 differ by up to 9e-5 of the largest, of 20 by 18 elements.
+        let limits = Limits { traces: 2e-4, displacement: 5e-4, forces: 5e-6 };
+        compare_within::<f32>(&case, &problem, &format!("constraints, {what} f32"), limits);
     };
     solid_cases([[40, 35, 0], [13, 11, 9]], 300, &mut check);
 }
