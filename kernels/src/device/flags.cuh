@@ -4,6 +4,7 @@
 
 #include "types.cuh"
 
+#ifndef POGO_ON_HOST
 __device__ __forceinline__ u32 acquire_from_devices(const u32 *at) {
     u32 value;
     asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
@@ -13,6 +14,18 @@ __device__ __forceinline__ u32 acquire_from_devices(const u32 *at) {
 __device__ __forceinline__ void release_to_devices(u32 *at, u32 value) {
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
 }
+
+// The same between the thread blocks of one device.
+__device__ __forceinline__ u32 acquire_from_blocks(const u32 *at) {
+    u32 value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ void release_to_blocks(u32 *at, u32 value) {
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
+}
+#endif
 
 // Who waits for another device does so for some ten seconds. Then that device is lost, and this one gives up too.
 constexpr u32 MOST_TRIES = 1 << 24;

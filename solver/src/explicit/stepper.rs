@@ -116,11 +116,6 @@ impl Engine {
         observer: &mut dyn Observer,
     ) -> Result<Option<Self>, SolveError> {
         let domains = &cut.domains.view();
-        if problem.device.is_some_and(|device| device.grids().next().is_some()) {
-            observer.note(
-                "note: several devices step solids in a grid as a mesh without one, which is slower: one device may be faster",
-            );
-        }
         let set_up = |ranks: &Arc<dyn Ranks>, ordinal: u32| {
             let options = (GpuOptions { ordinal }, call.settings.exchange == Exchange::Plain);
             let model = (problem, domains, cut.domain.as_slice());

@@ -4,6 +4,9 @@
 #pragma once
 
 #include "../../device/types.cuh"
+#ifdef POGO_ON_HOST
+#include POGO_ON_HOST
+#endif
 
 // `word` holds the bits of a number. Times are not negative, so their words have the order of the times.
 #ifdef POGO_F64
@@ -240,11 +243,13 @@ template <typename Work> __device__ __forceinline__ void grid_barrier(u32 *arriv
     target += gridDim.x;
     __syncthreads();
     if (threadIdx.x == 0) {
+#ifndef POGO_ON_HOST
         asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
         u32 seen;
         do {
             asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(arrived) : "memory");
         } while (int(seen - target) < 0);
+#endif
     } else
         meanwhile();
     __syncthreads();

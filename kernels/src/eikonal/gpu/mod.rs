@@ -6,6 +6,8 @@
 
 pub(crate) mod layout;
 mod part;
+#[cfg(test)]
+mod twin;
 
 use std::time::Instant;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pogo_formats::domains::SubDomainsView;
 
 use super::layout::{Meeting, TeamParams};
-use super::{EikonalError, EikonalProblem, EikonalSettings, FormParams, GpuSettings, GpuSolver};
+use super::{EikonalError, EikonalProblem, EikonalSettings, FormParams, GpuSettings, GpuSolver, Statistics};
 use crate::device::{DeviceError, Opened, Plain as _, Slice};
 use crate::dynamics::{MOST_DEVICES, Part};
 use crate::eikonal::ArrivalPart;
@@ -35,7 +35,7 @@ pub struct GpuPart<T: Real> {
 }
 
 /// What each node is to the devices: a bit for each that reads it, and above these the one that has it.
-fn places(domains: &SubDomainsView, n_ranks: usize, n_nodes: usize) -> Vec<u32> {
+pub(super) fn places(domains: &SubDomainsView, n_ranks: usize, n_nodes: usize) -> Vec<u32> {
     let mut places = vec![0; n_nodes];
     for rank in 0..n_ranks {
         let part = Part::of(domains, rank);
@@ -72,8 +72,8 @@ impl<T: Real> GpuPart<T> {
         self.solver.device()
     }
 
-    /// Times of own nodes, and the numbers of sweeps, of local solves and of nodes passed on.
-    fn solve(&mut self, starts: &[(u32, f64)], first: f64) -> Result<(Vec<T>, [u64; 3]), EikonalError> {
+    /// Times of own nodes, and what the sweeps came to.
+    fn solve(&mut self, starts: &[(u32, f64)], first: f64) -> Result<(Vec<T>, Statistics), EikonalError> {
         let mut place = || {
             self.solver.gpu.enter()?;
             self.counters.write(&vec![0; self.counters.len()])?;
@@ -90,7 +90,7 @@ impl<T: Real> GpuPart<T> {
         let mut own = self.part.select(&time, 1);
         let first = T::from_f64(first);
         own.iter_mut().for_each(|time| *time += first);
-        Ok((own, [statistics.sweeps.into(), statistics.local_solves, statistics.passed_on]))
+        Ok((own, statistics))
     }
 }
 
@@ -140,8 +140,8 @@ fn join<T: Real>(
 }
 
 impl<T: Real> Member for GpuPart<T> {
-    /// The order and the answer are those of [`EikonalPart`](crate::eikonal::EikonalPart); no list of active sub-domains has
-    /// any.
+    /// The order and the answer are those of [`EikonalPart`](crate::eikonal::EikonalPart), but for the time of the sweeps, s,
+    /// behind their numbers. No list of active sub-domains has any.
     fn execute(&mut self, order: &[u8]) -> Result<Vec<u8>, DeviceError> {
         let mut order = Reader::new(order);
         let (first, nodes, times) = (order.one::<f64>(), order.take::<u32>(), order.take::<f64>());
@@ -152,8 +152,9 @@ impl<T: Real> Member for GpuPart<T> {
         })?;
         let mut answer = Writer::default();
         answer.put(&time);
-        answer.put(&statistics);
-        (0..statistics[0]).for_each(|_| answer.put::<u32>(&[]));
+        let Statistics { sweeps, local_solves, passed_on, seconds, .. } = statistics;
+        answer.put(&[sweeps.into(), local_solves, passed_on, seconds.to_bits()]);
+        (0..sweeps).for_each(|_| answer.put::<u32>(&[]));
         Ok(answer.into_bytes())
     }
 }

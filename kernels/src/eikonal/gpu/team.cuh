@@ -34,21 +34,24 @@ struct Readers {
 // Whether this device lists a node.
 __device__ __forceinline__ bool lists(const Params &p, u32 node) { return Readers(p, node).owner == p.team.me; }
 
-// Puts an entry on the list of another device for the sweep after this one.
+// Puts an entry on the list of another device for the sweep after this one. Each device counts what it has put on any list: others
+// may still lengthen its own when it has come to a meeting.
 __device__ __noinline__ void append_to(const Params &p, u32 device, u32 sweep, u32 entry) {
+    atomicAdd(&p.counters[4], 1u);
     const u32 at = atomicAdd_system(p.team.counters[device] + 1 + (sweep + 1) % 3, 1u);
     p.team.list[device][(sweep + 1) & 1][at] = entry;
 }
 
 // Makes room on the list of this device, which others lengthen too.
 __device__ __forceinline__ u32 lengthen(const Params &p, u32 sweep, u32 by) {
+    atomicAdd(&p.counters[4], by);
     return atomicAdd_system(&p.counters[1 + (sweep + 1) % 3], by);
 }
 
 // Length of the lists of all devices.
 __device__ __forceinline__ u32 length_of_all(const Params &p, u32) { return __ldcg(&p.counters[6]); }
 
-// What a device has found for a sweep, in a row of `gathered`: the length of its list, the entries of its set, the earliest.
+// What a device has found for a sweep, in a row of `gathered`: the entries that it has put on lists, those of its set, the earliest.
 constexpr u32 ROW = 4;
 
 // Barrier of all thread blocks of all devices after which `sweep` begins. The last thread block of a device to arrive tells the
@@ -57,14 +60,15 @@ template <typename Work>
 __device__ __forceinline__ void meet(const Params &p, u32 &target, u32 sweep, word *earliest, u32 *found, Work meanwhile) {
     target += gridDim.x;
     const u32 number = target / gridDim.x;
+    // What each thread has sent to other devices comes before the arrival of its block.
+    __threadfence_system();
     __syncthreads();
     if (threadIdx.x == 0) {
-        __threadfence_system();
         if (atomicAdd(p.counters, 1u) + 1 == target) {
             __threadfence_system();
             const Meeting &team = p.team;
             const u32 half = number % 2 * team.n_devices;
-            const u32 n = __ldcg(&p.counters[1 + sweep % 3]);
+            const u32 n = atomicExch(&p.counters[4], 0u);
 #pragma unroll 1
             for (u32 device = 0; device < team.n_devices; device++) {
                 volatile u64 *row = team.gathered[device] + ROW * (half + team.me);
@@ -92,12 +96,9 @@ __device__ __forceinline__ void meet(const Params &p, u32 &target, u32 sweep, wo
             *earliest = least;
             if (found) *found = entries;
             p.counters[6] = all;
-            asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(p.counters + 5), "r"(number) : "memory");
+            release_to_blocks(p.counters + 5, number);
         } else {
-            u32 seen;
-            do {
-                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(p.counters + 5) : "memory");
-            } while (int(seen - number) < 0);
+            while (int(acquire_from_blocks(p.counters + 5) - number) < 0) {}
         }
         __threadfence_system();
     } else
