@@ -101,7 +101,7 @@ gpus() { # COUNTS...
     row model GPUs "overlap, s" "speed-up" "plain, s" "by processes, s" "weak, s" "weak efficiency"
     row --- --- --- --- --- --- --- ---
     local model n one time plain processes weak list
-    for model in ${MODELS:-cpe3 c3d8r voxels}; do
+    for model in ${MODELS:-cpe3 c3d8r springs voxels eikonal}; do
         block "$model" 1
         one=
         for n in "$@"; do

@@ -128,6 +128,10 @@ impl<'a, T: Real> Engine<'a, T> {
             };
             let parts = call.members_on_devices(set_up)?;
             let name = format!("{} x {}", call.team.n_ranks(), parts[0].device());
+            observer.note(
+                "note: several CUDA devices take longer for one set of starts than one did where it was measured; \
+                 they are faster for tables of starts and for studies",
+            );
             let leader = call.team.lead_or_serve(parts)?;
             let solver = |(ranks, part)| TeamSolver::new(problem, &domains, ranks, part);
             return Ok(leader.map(|leader| Self::Devices(Box::new(solver(leader)), name)));

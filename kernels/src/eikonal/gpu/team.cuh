@@ -60,10 +60,10 @@ template <typename Work>
 __device__ __forceinline__ void meet(const Params &p, u32 &target, u32 sweep, word *earliest, u32 *found, Work meanwhile) {
     target += gridDim.x;
     const u32 number = target / gridDim.x;
-    // What each thread has sent to other devices comes before the arrival of its block.
-    __threadfence_system();
     __syncthreads();
     if (threadIdx.x == 0) {
+        // What all threads of the block have sent to other devices comes before its arrival.
+        __threadfence_system();
         if (atomicAdd(p.counters, 1u) + 1 == target) {
             __threadfence_system();
             const Meeting &team = p.team;
