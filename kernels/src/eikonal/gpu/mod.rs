@@ -1,7 +1,7 @@
 //! The Eikonal equation on a CUDA device: one launch from the starts to the times, the host does not take part.
 //!
 //! The *active list* (active.cu; wide.cu, faster, for tetrahedra in single precision) takes the nodes of a sweep from the whole
-//! mesh, for several sets of starts at once; it gives the same bits on every run. The paper's approaches to sub-domains
+//! mesh, for several sets of starts at once; it gives the same bits on every run, and by several devices together (part.rs). The paper's approaches to sub-domains
 //! (domains.cu) are set up by [`papers::eikonal`](crate::papers::eikonal). See README.md beside this file.
 
 pub(crate) mod layout;
