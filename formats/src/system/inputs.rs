@@ -8,6 +8,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use rayon::prelude::*;
+
 use super::held::{self, Held, Pieces, Reader};
 
 /// What tells a file from all others, whatever it is called: its device and its number there.
@@ -142,9 +144,28 @@ pub fn is_stream(path: &Path) -> bool {
 /// # Errors
 /// As for [`open`]; those of reading.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    find(path)?.read_to_end(&mut bytes)?;
+    let mut input = find(path)?;
+    let mut bytes = match &input {
+        Input::File(file) => in_pieces(file),
+        Input::Held(_) => Vec::new(),
+    };
+    // What is small, or has come since.
+    input.seek(SeekFrom::Start(bytes.len() as u64))?;
+    input.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// The bytes of a large file, by all threads: the system copies each of them, into memory that it hands out meanwhile. None of a
+/// small file, or of one that becomes shorter.
+fn in_pieces(file: &File) -> Vec<u8> {
+    const LARGE: u64 = 64 << 20;
+    const PIECE: usize = 8 << 20;
+    let length = file.metadata().map_or(0, |found| found.len());
+    let Some(length) = usize::try_from(length).ok().filter(|_| length >= LARGE) else { return Vec::new() };
+    let mut bytes = vec![0; length];
+    let pieces = bytes.par_chunks_mut(PIECE).enumerate();
+    let read = pieces.map(|(at, piece)| file.read_exact_at(piece, (at * PIECE) as u64)).collect::<io::Result<()>>();
+    if read.is_ok() { bytes } else { Vec::new() }
 }
 
 /// The text of an input.
@@ -221,6 +242,19 @@ pub(crate) fn check_result(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_large_file_is_read_in_pieces() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(in_pieces(file.as_file()).is_empty());
+        // 70 MB, mostly a hole.
+        file.as_file().set_len(70_000_000).unwrap();
+        for at in (0..70_000_000).step_by(999_983) {
+            file.as_file().write_all_at(&[(at % 251) as u8 + 1], at).unwrap();
+        }
+        let expected = std::fs::read(file.path()).unwrap();
+        assert!(in_pieces(file.as_file()) == expected && read(file.path()).unwrap() == expected);
+    }
 
     #[test]
     fn files_are_known_by_what_they_are() {

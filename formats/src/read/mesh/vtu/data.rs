@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 use std::io::{self, Read};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -55,22 +57,95 @@ impl Number {
         }
     }
 
-    /// The number in up to eight bytes.
-    fn value(self, bytes: &[u8], big: bool) -> f64 {
-        let n = bytes.len();
+    /// The number in so many bytes, lowest first.
+    fn value<const N: usize>(self, bytes: [u8; N]) -> f64 {
         let mut word = [0; 8];
-        word[..n].copy_from_slice(bytes);
-        if big {
-            word[..n].reverse();
-        }
+        word[..N].copy_from_slice(&bytes);
         let whole = u64::from_le_bytes(word);
         match self {
             Self::Uint(_) => whole as f64,
-            Self::Int(_) => ((whole << (64 - 8 * n)) as i64 >> (64 - 8 * n)) as f64,
+            Self::Int(_) => ((whole << (64 - 8 * N)) as i64 >> (64 - 8 * N)) as f64,
             Self::Float(4) => f64::from(f32::from_bits(whole as u32)),
             Self::Float(_) => f64::from_bits(whole),
         }
     }
+}
+
+/// The numbers of an array, as the file has them until they are asked for.
+pub(super) enum Numbers<'a> {
+    Known(Cow<'a, [f64]>),
+    /// Whole numbers of values of this type; in a `big` file the highest byte is first.
+    Stored {
+        data: Cow<'a, [u8]>,
+        number: Number,
+        big: bool,
+    },
+}
+
+impl Numbers<'_> {
+    pub fn first(&self) -> Option<f64> {
+        match self {
+            Self::Known(values) => values.first().copied(),
+            Self::Stored { data, number, big } => {
+                let one = data.get(..number.bytes())?;
+                Numbers::Stored { data: one.into(), number: *number, big: *big }.into_vec().pop()
+            }
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Known(values) => values.len(),
+            Self::Stored { data, number, .. } => data.len() / number.bytes(),
+        }
+    }
+
+    /// What becomes of each number, given its place.
+    pub fn map<V: Send>(&self, of: impl Fn(usize, f64) -> V + Sync) -> Vec<V> {
+        match self {
+            Self::Known(values) => values.par_iter().enumerate().map(|(at, &value)| of(at, value)).collect(),
+            Self::Stored { data, number, big } => match number.bytes() {
+                1 => stored::<1, V>(data, *number, *big, of),
+                2 => stored::<2, V>(data, *number, *big, of),
+                4 => stored::<4, V>(data, *number, *big, of),
+                _ => stored::<8, V>(data, *number, *big, of),
+            },
+        }
+    }
+
+    /// Whether something holds for all numbers, given their places.
+    pub fn all(&self, holds: impl Fn(usize, f64) -> bool + Sync) -> bool {
+        let fails = AtomicBool::new(false);
+        self.map(|at, value| {
+            if !holds(at, value) {
+                fails.store(true, Relaxed);
+            }
+        });
+        !fails.into_inner()
+    }
+
+    pub fn into_vec(self) -> Vec<f64> {
+        match self {
+            Self::Known(values) => values.into_owned(),
+            stored => stored.map(|_, value| value),
+        }
+    }
+}
+
+fn stored<const N: usize, V: Send>(
+    data: &[u8],
+    number: Number,
+    big: bool,
+    of: impl Fn(usize, f64) -> V + Sync,
+) -> Vec<V> {
+    let values = data.as_chunks::<N>().0.par_iter().with_min_len(1 << 14).enumerate();
+    let one = |(at, &(mut bytes)): (usize, &[u8; N])| {
+        if big {
+            bytes.reverse();
+        }
+        of(at, number.value(bytes))
+    };
+    values.map(one).collect()
 }
 
 /// How binary data are laid out.
@@ -145,29 +220,40 @@ impl Layout {
     fn head(&self, raw: &[u8], at: usize) -> Result<usize, String> {
         let size = if self.long { 8 } else { 4 };
         let bytes = raw.get(at * size..(at + 1) * size).ok_or("its header is cut")?;
-        Ok(Number::Uint(size).value(bytes, self.big) as usize)
+        let fold = |sum: u64, &byte: &u8| sum << 8 | u64::from(byte);
+        let value = if self.big { bytes.iter().fold(0, fold) } else { bytes.iter().rev().fold(0, fold) };
+        Ok(value as usize)
     }
 
     /// The numbers of an array: header, then the data; `raw` may be longer.
-    pub fn numbers(&self, raw: &[u8], number: Number) -> Result<Vec<f64>, String> {
-        let size = if self.long { 8 } else { 4 };
+    pub fn numbers<'a>(&self, raw: Cow<'a, [u8]>, number: Number) -> Result<Numbers<'a>, String> {
+        let size: usize = if self.long { 8 } else { 4 };
         if raw.is_empty() {
-            return Ok(Vec::new());
+            return self.stored(raw, number);
         }
         let Some(compressor) = self.compressor else {
-            let bytes = self.head(raw, 0)?;
-            let data = raw.get(size..).and_then(|rest| rest.get(..bytes)).ok_or("its data are cut")?;
-            return self.convert(data, number);
+            let bytes = self.head(&raw, 0)?;
+            let range = size.checked_add(bytes).map(|end| size..end).filter(|range| range.end <= raw.len());
+            let range = range.ok_or("its data are cut")?;
+            let data = match raw {
+                Cow::Borrowed(raw) => Cow::Borrowed(&raw[range]),
+                Cow::Owned(mut raw) => {
+                    raw.truncate(range.end);
+                    raw.drain(..range.start);
+                    Cow::Owned(raw)
+                }
+            };
+            return self.stored(data, number);
         };
         // Number of blocks, bytes a block, bytes of the last one if it is shorter, compressed bytes of each.
-        let (n_blocks, block, last) = (self.head(raw, 0)?, self.head(raw, 1)?, self.head(raw, 2)?);
+        let (n_blocks, block, last) = (self.head(&raw, 0)?, self.head(&raw, 1)?, self.head(&raw, 2)?);
         if n_blocks > raw.len() / size {
             return Err("its header is damaged".into());
         }
         let mut parts = Vec::with_capacity(n_blocks);
         let mut at = size * (3 + n_blocks);
         for index in 0..n_blocks {
-            let packed = self.head(raw, 3 + index)?;
+            let packed = self.head(&raw, 3 + index)?;
             let end = at.checked_add(packed).filter(|&end| end <= raw.len()).ok_or("its data are cut")?;
             let bytes = if index + 1 == n_blocks && last > 0 { last } else { block };
             parts.push((&raw[at..end], bytes));
@@ -175,16 +261,19 @@ impl Layout {
         }
         let unpacked: Result<Vec<Vec<u8>>, String> =
             parts.par_iter().map(|&(packed, bytes)| compressor.unpack(packed, bytes)).collect();
-        self.convert(&unpacked?.concat(), number)
+        self.stored(unpacked?.concat().into(), number)
     }
 
-    pub fn convert(&self, data: &[u8], number: Number) -> Result<Vec<f64>, String> {
-        let bytes = number.bytes();
-        if !data.len().is_multiple_of(bytes) {
-            return Err("its length is no whole number of values".into());
+    fn stored<'a>(&self, data: Cow<'a, [u8]>, number: Number) -> Result<Numbers<'a>, String> {
+        match data.len().is_multiple_of(number.bytes()) {
+            true => Ok(Numbers::Stored { data, number, big: self.big }),
+            false => Err("its length is no whole number of values".into()),
         }
-        let values = data.par_chunks_exact(bytes).with_min_len(1 << 14);
-        Ok(values.map(|value| number.value(value, self.big)).collect())
+    }
+
+    /// Plain numbers, without a header.
+    pub fn convert(&self, data: &[u8], number: Number) -> Result<Vec<f64>, String> {
+        self.stored(data.into(), number).map(Numbers::into_vec)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::super::cells::Wanted;
 use super::super::scan::{Scanner, parse, words};
 use super::super::{MeshFile, MeshFileError, bytes_of};
-use super::data::{Layout, Number, real};
+use super::data::{Layout, Number, Numbers, real};
 use super::{Array, Format, Header, Load, Section, assemble};
 
 /// The file, and how far it is read.
@@ -35,10 +35,10 @@ pub(super) fn read_with<R>(
     let mut file = Legacy { path, scan, line: 0, binary: false, header, tables: Vec::new() };
     file.all()?;
     let Legacy { header, tables, .. } = file;
-    let load = |array: &Array, _: &str| -> Result<Vec<f64>, MeshFileError> {
+    let load = |array: &Array, _: &str| -> Result<Numbers, MeshFileError> {
         match array.format {
-            Format::Appended(index) => Ok(tables[index].clone()),
-            _ => Ok(Vec::new()),
+            Format::Appended(index) => Ok(Numbers::Known(tables[index].as_slice().into())),
+            _ => Ok(Numbers::Known(Vec::new().into())),
         }
     };
     assemble(&header, &load)

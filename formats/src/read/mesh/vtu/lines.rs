@@ -36,7 +36,7 @@ fn lines(path: &Path, header: &Header, load: &Load, speeds: Option<&str>) -> Res
         let first = piece.points(&mut mesh.coordinates)?;
         if piece.n_cells > 0 {
             let own = match speeds {
-                Some(name) => Some(piece.need(Section::CellData, name, Some(piece.n_cells))?),
+                Some(name) => Some(piece.need(Section::CellData, name, Some(piece.n_cells))?.into_vec()),
                 None => None,
             };
             piece.lines(first, own.as_deref(), &mut mesh)?;
@@ -53,12 +53,12 @@ fn lines(path: &Path, header: &Header, load: &Load, speeds: Option<&str>) -> Res
     }
 }
 
-impl Piece<'_> {
+impl Piece<'_, '_> {
     /// Adds the edges of lines (VTK's type 3) and polylines (4), with the numbers of their cells; other cells are left out.
     fn lines(&self, first: usize, speeds: Option<&[f64]>, mesh: &mut LineMesh) -> Result<(), MeshFileError> {
-        let types = self.need(Section::Cells, "types", Some(self.n_cells))?;
-        let offsets = self.need(Section::Cells, "offsets", Some(self.n_cells))?;
-        let connectivity = self.need(Section::Cells, "connectivity", None)?;
+        let types = self.need(Section::Cells, "types", Some(self.n_cells))?.into_vec();
+        let offsets = self.need(Section::Cells, "offsets", Some(self.n_cells))?.into_vec();
+        let connectivity = self.need(Section::Cells, "connectivity", None)?.into_vec();
         let mut start = 0;
         for (cell, (&code, &end)) in types.iter().zip(&offsets).enumerate() {
             let wrong = |message: String| MeshFileError::new(self.path, 0, format!("cell {cell}{message}"));

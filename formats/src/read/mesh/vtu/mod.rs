@@ -8,15 +8,16 @@ pub(super) mod lines;
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
-use rayon::prelude::*;
 
 use super::cells::{Cells, Kind, MOST_NODES, Wanted};
 use super::{CellArray, MeshFile, MeshFileError, bytes_of};
 use crate::mesh::ElementShape;
-use data::{Encoding, Layout, Number};
+use data::{Encoding, Layout, Number, Numbers};
 
 /// A `DataArray` of the file, not yet read.
 #[derive(Debug)]
@@ -61,7 +62,7 @@ enum Format<'a> {
 }
 
 /// Reads an array; the text says what it is, for messages.
-type Load<'a> = dyn Fn(&Array, &str) -> Result<Vec<f64>, MeshFileError> + 'a;
+type Load<'a> = dyn Fn(&Array, &str) -> Result<Numbers<'a>, MeshFileError> + 'a;
 
 /// What the tags say.
 struct Header<'a> {
@@ -97,20 +98,24 @@ fn read_with<R>(
         Format::Appended(offset) => Some(offset),
         _ => None,
     });
-    let load = |array: &Array, what: &str| -> Result<Vec<f64>, MeshFileError> {
+    let load = |array: &Array, what: &str| -> Result<Numbers, MeshFileError> {
         let place = |message: String| wrong(array.line, format!("{what}: {message}"));
         let number = array.number.ok_or_else(|| place("its type is no number that VTK has".into()))?;
         match array.format {
-            Format::Ascii(text) => data::ascii(text),
-            Format::Base64(text) => data::base64(text).and_then(|raw| header.layout.clone()?.numbers(&raw, number)),
+            Format::Ascii(text) => data::ascii(text).map(|values| Numbers::Known(values.into())),
+            Format::Base64(text) => {
+                data::base64(text).and_then(|raw| header.layout.clone()?.numbers(raw.into(), number))
+            }
             Format::Appended(offset) => match &appended {
                 None => Err("it is appended, and there is no <AppendedData>".into()),
                 Some(appended) => match appended.encoding {
-                    Encoding::Raw => appended.from(offset).and_then(|raw| header.layout.clone()?.numbers(raw, number)),
+                    Encoding::Raw => {
+                        appended.from(offset).and_then(|raw| header.layout.clone()?.numbers(raw.into(), number))
+                    }
                     Encoding::Base64 => {
                         let next = offsets.clone().filter(|&other| other > offset).min();
                         let raw = appended.base64(offset, next);
-                        raw.and_then(|raw| header.layout.clone()?.numbers(&raw, number))
+                        raw.and_then(|raw| header.layout.clone()?.numbers(raw.into(), number))
                     }
                 },
             },
@@ -121,17 +126,17 @@ fn read_with<R>(
 }
 
 /// A piece of a file.
-struct Piece<'a> {
+struct Piece<'a, 'f> {
     path: &'a Path,
     arrays: Vec<&'a Array<'a>>,
-    load: &'a Load<'a>,
+    load: &'a Load<'f>,
     n_points: usize,
     n_cells: usize,
 }
 
-impl<'a> Piece<'a> {
+impl<'a, 'f> Piece<'a, 'f> {
     /// The pieces of a file.
-    fn all(path: &'a Path, header: &'a Header, load: &'a Load) -> impl Iterator<Item = Self> {
+    fn all(path: &'a Path, header: &'a Header, load: &'a Load<'f>) -> impl Iterator<Item = Self> {
         header.pieces.iter().enumerate().map(move |(at, &(n_points, n_cells))| {
             let arrays = header.arrays.iter().filter(|array| array.piece == at).collect();
             Self { path, arrays, load, n_points, n_cells }
@@ -142,14 +147,18 @@ impl<'a> Piece<'a> {
     fn points(&self, coordinates: &mut Vec<f64>) -> Result<usize, MeshFileError> {
         let first = coordinates.len() / 3;
         if self.n_points > 0 {
-            coordinates.extend(self.need(Section::Points, "points", Some(self.n_points.saturating_mul(3)))?);
+            let points = self.need(Section::Points, "points", Some(self.n_points.saturating_mul(3)))?.into_vec();
+            match coordinates.is_empty() {
+                true => *coordinates = points,
+                false => coordinates.extend(points),
+            }
         }
         Ok(first)
     }
 
     /// Numbers of an array that must be there: of the section of points the first, else the one with this name. `count` says how
     /// many they must be, where that is known.
-    fn need(&self, section: Section, name: &str, count: Option<usize>) -> Result<Vec<f64>, MeshFileError> {
+    fn need(&self, section: Section, name: &str, count: Option<usize>) -> Result<Numbers<'f>, MeshFileError> {
         let is_it = |array: &&&Array| array.section == section && (section == Section::Points || array.name == name);
         let array = self.arrays.iter().find(is_it).ok_or_else(|| {
             MeshFileError::new(self.path, 0, format!("a piece without {name}: the file is cut or damaged"))
@@ -173,6 +182,7 @@ impl<'a> Piece<'a> {
             cells.extend(shape, nodes);
             return Ok(());
         }
+        let [types, offsets, connectivity] = [types, offsets, connectivity].map(Numbers::into_vec);
         let mut start = 0;
         for (cell, (&code, &end)) in types.iter().zip(&offsets).enumerate() {
             let wrong = |message: String| MeshFileError::new(self.path, 0, format!("cell {cell}{message}"));
@@ -203,20 +213,27 @@ impl<'a> Piece<'a> {
     /// The shape and the nodes of all cells where all are alike and nothing is wrong with them.
     fn cells_alike(
         &self,
-        (types, offsets, connectivity): (&[f64], &[f64], &[f64]),
+        (types, offsets, connectivity): (&Numbers, &Numbers, &Numbers),
         first: usize,
     ) -> Option<(ElementShape, Vec<u32>)> {
-        let code = *types.first()? as u8;
+        let one = types.first()?;
+        let code = one as u8;
         let Kind::Shape(shape) = kind_of(code) else { return None };
         let (n, n_points) = (shape.n_nodes(), self.n_points as f64);
         let is_whole = !matches!(code, PIXEL | VOXEL) && connectivity.len() == n * types.len();
-        let alike = || types.par_iter().all(|code| *code == types[0]);
-        let in_step = || offsets.par_iter().enumerate().all(|(cell, &end)| end == (n * (cell + 1)) as f64);
-        let inside = || connectivity.par_iter().all(|&node| node >= 0.0 && node < n_points);
-        if !(is_whole && alike() && in_step() && inside()) {
+        let alike = || types.all(|_, code| code == one);
+        let in_step = || offsets.all(|cell, end| end == (n * (cell + 1)) as f64);
+        if !(is_whole && alike() && in_step()) {
             return None;
         }
-        Some((shape, connectivity.par_iter().map(|&node| (first + node as usize) as u32).collect()))
+        let is_outside = AtomicBool::new(false);
+        let nodes = connectivity.map(|_, node| {
+            if !(node >= 0.0 && node < n_points) {
+                is_outside.store(true, Relaxed);
+            }
+            (first + node as usize) as u32
+        });
+        (!is_outside.into_inner()).then_some((shape, nodes))
     }
 
     /// Adds the numbers on cells to the arrays of the pieces before.
@@ -232,6 +249,7 @@ impl<'a> Piece<'a> {
                     format!("{what}: {} numbers for {n_cells} cells of {components} components", values.len());
                 return Err(MeshFileError::new(self.path, array.line, message));
             }
+            let values = values.into_vec();
             match data.iter_mut().find(|other| other.name == *name && other.components == components) {
                 Some(other) => other.values.extend(values),
                 None => data.push(CellArray { name: name.clone(), components, whole: number.is_whole(), values }),
