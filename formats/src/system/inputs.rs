@@ -162,6 +162,10 @@ fn in_pieces(file: &File) -> Vec<u8> {
     const PIECE: usize = 8 << 20;
     let length = file.metadata().map_or(0, |found| found.len());
     let Some(length) = usize::try_from(length).ok().filter(|_| length >= LARGE) else { return Vec::new() };
+    // Where there is no memory for it, reading says so.
+    if Vec::<u8>::new().try_reserve_exact(length).is_err() {
+        return Vec::new();
+    }
     let mut bytes = vec![0; length];
     let pieces = bytes.par_chunks_mut(PIECE).enumerate();
     let read = pieces.map(|(at, piece)| file.read_exact_at(piece, (at * PIECE) as u64)).collect::<io::Result<()>>();
