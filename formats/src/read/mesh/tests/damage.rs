@@ -56,3 +56,26 @@ fn a_number_of_texts_that_are_not_there_takes_no_time() {
     let error = read(&put(&folder, "a.vtk", text + strings), &[]).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("cut"), "{error}");
 }
+
+#[test]
+fn a_later_piece_that_names_a_point_far_beyond_is_an_error() {
+    let piece = |node: &str| {
+        format!(
+            "<Piece NumberOfPoints=\"3\" NumberOfCells=\"1\"><Points><DataArray type=\"Float64\" NumberOfComponents=\"3\" \
+             format=\"ascii\">0 0 0 1 0 0 0 1 0</DataArray></Points><Cells>\
+             <DataArray type=\"Float64\" Name=\"connectivity\" format=\"ascii\">0 1 {node}</DataArray>\
+             <DataArray type=\"Int32\" Name=\"offsets\" format=\"ascii\">3</DataArray>\
+             <DataArray type=\"UInt8\" Name=\"types\" format=\"ascii\">5</DataArray></Cells></Piece>"
+        )
+    };
+    let file = |node: &str| {
+        let pieces = [piece("2"), piece(node)].concat();
+        format!("<VTKFile type=\"UnstructuredGrid\"><UnstructuredGrid>{pieces}</UnstructuredGrid></VTKFile>")
+    };
+    let folder = folder();
+    assert_eq!(read(&put(&folder, "a.vtu", file("2").as_bytes()), &[]).unwrap().n_elements(), 2);
+    for node in ["1e300", "-1", "3", "nan"] {
+        let error = read(&put(&folder, "a.vtu", file(node).as_bytes()), &[]).unwrap_err().to_string();
+        assert!(error.contains("there are 3") || error.contains("is no number"), "{node}: {error}");
+    }
+}

@@ -83,6 +83,7 @@ pub(super) enum Numbers<'a> {
 }
 
 impl Numbers<'_> {
+    /// The first number.
     pub fn first(&self) -> Option<f64> {
         match self {
             Self::Known(values) => values.first().copied(),
@@ -93,6 +94,7 @@ impl Numbers<'_> {
         }
     }
 
+    /// How many there are.
     pub fn len(&self) -> usize {
         match self {
             Self::Known(values) => values.len(),
@@ -124,6 +126,7 @@ impl Numbers<'_> {
         !fails.into_inner()
     }
 
+    /// All numbers in double precision.
     pub fn into_vec(self) -> Vec<f64> {
         match self {
             Self::Known(values) => values.into_owned(),

@@ -228,10 +228,11 @@ impl<'a, 'f> Piece<'a, 'f> {
         }
         let is_outside = AtomicBool::new(false);
         let nodes = connectivity.map(|_, node| {
-            if !(node >= 0.0 && node < n_points) {
-                is_outside.store(true, Relaxed);
+            if node >= 0.0 && node < n_points {
+                return (first + node as usize) as u32;
             }
-            (first + node as usize) as u32
+            is_outside.store(true, Relaxed);
+            0
         });
         (!is_outside.into_inner()).then_some((shape, nodes))
     }
