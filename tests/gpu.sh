@@ -293,6 +293,7 @@ sanitized_runs() {
             echo "$kind-$precision $kind.blk --device cuda --time 1e-6 --precision $precision"
             # Parts on one device: meshes without grids, and the exchange.
             echo "$kind-$precision-parts $kind.blk --device cuda:0,0 --time 1e-6 --precision $precision"
+            echo "$kind-$precision-messages $kind.blk --device cuda:0,0 --exchange messages --time 1e-6 --precision $precision"
         done
     done
     local n_fluid

@@ -2,7 +2,7 @@
 # Strong and weak scaling over processes and over CUDA devices: the tables of the papers, from one command.
 #
 #   tests/scaling.sh ranks [COUNTS]    processes of one thread each, beside one process of as many threads ("1 2 4 8 16")
-#   tests/scaling.sh gpus [COUNTS]     CUDA devices of this host, with both ways to exchange ("1 2")
+#   tests/scaling.sh gpus [COUNTS]     CUDA devices of this host, with all ways to exchange ("1 2")
 #
 # BIN names the folder of pogo-gen, pogo-block and a pogo-solve with MPI (the default is target/release). SIZE multiplies
 # all models: 1 has 1 M nodes or 5 M degrees of freedom each. MODELS chooses some of them, and WEAK=0 leaves out models that
@@ -98,9 +98,9 @@ ranks() { # COUNTS...
 }
 
 gpus() { # COUNTS...
-    row model GPUs "overlap, s" "speed-up" "plain, s" "by processes, s" "weak, s" "weak efficiency"
-    row --- --- --- --- --- --- --- ---
-    local model n one time plain processes weak list
+    row model GPUs "overlap, s" "speed-up" "plain, s" "messages, s" "by processes, s" "weak, s" "weak efficiency"
+    row --- --- --- --- --- --- --- --- ---
+    local model n one time plain messages processes weak list
     for model in ${MODELS:-cpe3 c3d8r springs voxels eikonal}; do
         block "$model" 1
         one=
@@ -108,9 +108,13 @@ gpus() { # COUNTS...
             list=$(seq -s, -f 'cuda:%g' 0 $((n - 1)))
             time=$(seconds "$model" 1 "$bin/pogo-solve" --device "$list")
             one=${one:-$time}
-            plain=- processes=- weak=-
+            plain=- messages=- processes=- weak=-
             if [ "$n" -gt 1 ]; then
                 plain=$(seconds "$model" 1 "$bin/pogo-solve" --device "$list" --exchange plain)
+                case $model in
+                voxels | eikonal) ;;
+                *) messages=$(seconds "$model" 1 "$bin/pogo-solve" --device "$list" --exchange messages) ;;
+                esac
                 processes=$(seconds "$model" 1 mpirun --oversubscribe -np "$n" "$bin/pogo-solve" --device "$list")
                 if [ "${WEAK:-1}" = 1 ]; then
                     block "$model" "$n"
@@ -118,7 +122,7 @@ gpus() { # COUNTS...
                     rm -f "$work/$model-$n.blk"
                 fi
             fi
-            row "$model" "$n" "$(fixed "$time")" "$(ratio "$one" "$time")" "$(fixed "$plain")" "$(fixed "$processes")" \
+            row "$model" "$n" "$(fixed "$time")" "$(ratio "$one" "$time")" "$(fixed "$plain")" "$(fixed "$messages")" "$(fixed "$processes")" \
                 "$(fixed "$weak")" "$(ratio "$one" "$weak")"
         done
     done

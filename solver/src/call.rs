@@ -9,7 +9,7 @@ use pogo_formats::system::threads;
 use pogo_formats::write::report::Report;
 use pogo_formats::write::summary::{BlockFileSummary, Origin};
 use pogo_kernels::device::DeviceError;
-use pogo_kernels::dynamics::MOST_DEVICES;
+use pogo_kernels::dynamics::{Exchange, MOST_DEVICES_BY_MESSAGES};
 use pogo_kernels::ranks::Ranks;
 
 use crate::config::{Config, DeviceChoice, Settings};
@@ -17,6 +17,7 @@ use crate::device::Device;
 use crate::error::SolveError;
 use crate::folder::RunFolder;
 use crate::interrupt::Interrupts;
+use crate::observe::Observer;
 use crate::run::checkpoint;
 use crate::team::Team;
 
@@ -85,14 +86,14 @@ impl Call<'_> {
         self.team.sum(std::iter::once([own as f64, 0.0]))[0] as usize
     }
 
-    /// CUDA devices that compute a model together: none, or one for each rank.
+    /// CUDA devices that step a model together: none, or one for each rank.
     ///
     /// # Errors
     /// Only some ranks have one, or more than can compute a model together.
     pub fn n_devices_of_team(&self) -> Result<usize, SolveError> {
         match self.n_cuda_devices() {
-            n if n > MOST_DEVICES => {
-                Err(self.refuse(format!("at most {MOST_DEVICES} CUDA devices compute a model: name fewer")))
+            n if n > MOST_DEVICES_BY_MESSAGES => {
+                Err(self.refuse(format!("at most {MOST_DEVICES_BY_MESSAGES} CUDA devices step a model: name fewer")))
             }
             n if n == 0 || n == self.team.n_ranks() => Ok(n),
             _ => Err(SolveError::MixedDevices),
@@ -112,6 +113,27 @@ impl Call<'_> {
             _ => Err(SolveError::MixedDevices),
         });
         self.team.agree(made.map_err(SolveError::from).and_then(all_or_the_cause))
+    }
+
+    /// As [`members_on_devices`](Self::members_on_devices), for members that exchange halos after each step, in the way that
+    /// `set_up` is told.
+    pub fn stepping_members<M: Send>(
+        &self,
+        set_up: impl Fn(&Arc<dyn Ranks>, u32, Exchange) -> Result<M, SolveError> + Sync,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<M>, SolveError> {
+        let asked = Exchange::from(self.settings.exchange);
+        let made = self.members_on_devices(|ranks, ordinal| {
+            let exchange = asked.settled(ranks, ordinal);
+            Ok((set_up(ranks, ordinal, exchange)?, exchange))
+        })?;
+        if made.iter().any(|(_, exchange)| *exchange == Exchange::Messages) && asked != Exchange::Messages {
+            observer.note(
+                "the devices exchange messages through the memory of the hosts: they are more than 8, or some do not reach \
+                 the memory of others",
+            );
+        }
+        Ok(made.into_iter().map(|(member, _)| member).collect())
     }
 
     /// Threads of all ranks.

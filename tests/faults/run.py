@@ -13,8 +13,8 @@ What must hold: no panic and no signal but the one that was sent; an error is a 
 and above for a signal); no file under its final name is anything but the whole old or the whole new one; the next run gives
 the results of an undisturbed one. Needs a C compiler. --quick takes every tenth fault.
 
-With --driver, the same for a CUDA device: pogo-solve of all four kinds, elements also in two parts on one device, meets calls of
-CUDA's driver that fail, the first, the last and some between of each function: once for lack of memory, and with all calls
+With --driver, the same for a CUDA device: pogo-solve of all four kinds, those that step also in two parts on one device, by its
+memory and by messages, meets calls of CUDA's driver that fail, the first, the last and some between of each function: once for lack of memory, and with all calls
 after it, as when the device is lost.
 """
 
@@ -320,10 +320,12 @@ def models(bin_folder, work, driver):
         on_cpu = [*solve, "--device", "cpu", *time_options]
         others.append(Command(f"{kind} solve", [*on_cpu, *checkpoints], ["out"], [block]))
         others.append(Command(f"{kind} hdf5", [*on_cpu, "--field-format", "vtkhdf"], ["out"], [block]))
-        for name, device in (("device", "cuda"), ("devices", "cuda:0,0")) if driver else ():
-            # Voxels need several devices for several parts, and the others compute on one.
-            if name == "device" or kind == "explicit":
-                arguments = [*solve, *time_options, *checkpoints, "--device", device]
+        two = ["cuda:0,0", "--exchange"]
+        ways = {"device": ["cuda"], "devices": [*two, "overlap"], "messages": [*two, "messages"]}
+        for name, device in ways.items() if driver else ():
+            # One device has several parts where these exchange halos after each step.
+            if name == "device" or kind in ("explicit", "spring"):
+                arguments = [*solve, *time_options, *checkpoints, "--device", *device]
                 on_devices.append(Command(f"{kind} {name}", arguments, ["out"], [block]))
     return on_devices if driver else gens + blocks + others
 

@@ -240,6 +240,12 @@ impl Event {
         check("record an event", unsafe { driver::cuEventRecord(self.0, before.0) })
     }
 
+    /// Waits for what was recorded last.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        // SAFETY: a live event.
+        check("finish its work", unsafe { driver::cuEventSynchronize(self.0) })
+    }
+
     /// What is started in `after` from here on waits for what was recorded last. The stream is of the current context; the
     /// event may be of another.
     pub fn precede(&self, after: &Stream) -> Result<(), DeviceError> {

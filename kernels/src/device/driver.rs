@@ -131,6 +131,8 @@ pub(crate) type Uuid = [u8; 16];
 /// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`.
 pub(crate) const IPC_PEER_ACCESS: c_uint = 1;
 
+/// `CU_MEMHOSTALLOC_PORTABLE` and `CU_MEMHOSTALLOC_DEVICEMAP`: all devices read and write the memory at the host's address.
+pub(crate) const HOST_MEMORY_OF_DEVICES: c_uint = 1 | 2;
 /// `CU_STREAM_NON_BLOCKING`: the stream does not wait for the default stream.
 pub(crate) const STREAM_NON_BLOCKING: c_uint = 1;
 /// `CU_EVENT_DISABLE_TIMING`.
@@ -199,6 +201,8 @@ forward! {
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     fn cuMemAlloc_v2(pointer: *mut Address, bytes: usize);
     fn cuMemFree_v2(pointer: Address);
+    fn cuMemHostAlloc(pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
+    fn cuMemFreeHost(pointer: *mut c_void);
     fn cuMemGetAllocationGranularity(bytes: *mut usize, properties: *const Properties, option: c_uint);
     fn cuMemAddressReserve(start: *mut Address, bytes: usize, alignment: usize, wish: Address, flags: u64);
     fn cuMemAddressFree(start: Address, bytes: usize);
@@ -231,6 +235,7 @@ forward! {
     fn cuEventDestroy_v2(event: EventHandle);
     fn cuStreamWaitEvent(stream: StreamHandle, event: EventHandle, flags: c_uint);
     fn cuEventRecord(event: EventHandle, stream: StreamHandle);
+    fn cuEventSynchronize(event: EventHandle);
     fn cuLaunchKernel(
         function: Function, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
         block_z: c_uint, shared: c_uint, stream: StreamHandle, parameters: *mut *mut c_void, extra: *mut *mut c_void,

@@ -16,6 +16,7 @@
 mod context;
 mod devices;
 mod driver;
+mod host;
 mod kernel;
 pub(crate) mod layout;
 mod lend;
@@ -28,6 +29,7 @@ mod values;
 pub use context::n_devices;
 pub(crate) use context::{Event, Gpu, Graph, Stream};
 pub(crate) use devices::Devices;
+pub(crate) use host::HostBuffer;
 pub(crate) use kernel::{Kernel, arguments};
 pub(crate) use lend::{Lent, Opened};
 pub(crate) use memory::{Arena, Buffer, Plan, Slice, field};

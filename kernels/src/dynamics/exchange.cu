@@ -1,5 +1,6 @@
 // After a step of one of several devices: sends what other devices read, and waits for what they send.
 
+#include "carry.cuh"
 #include "halo.cuh"
 #include "../device/flags.cuh"
 

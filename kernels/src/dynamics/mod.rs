@@ -3,12 +3,13 @@
 
 mod barrier;
 mod halo;
+mod messages;
 mod part;
 pub mod signals;
 mod team;
 
 pub(crate) use barrier::{Barrier, wait_until};
-pub use halo::MOST_DEVICES;
+pub use halo::{Exchange, MOST_DEVICES, MOST_DEVICES_BY_MESSAGES};
 pub(crate) use halo::{HaloExchange, HaloLists, NodeLayout};
 pub use part::{Part, PartStepper, update_halo};
 pub(crate) use team::{Advance, OwnMonitors, Parts, RankPart, order_of_sum};

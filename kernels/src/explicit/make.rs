@@ -10,7 +10,7 @@ use super::{
     Problem, StepperError,
 };
 use crate::dynamics::signals::Signals;
-use crate::dynamics::{Part, State};
+use crate::dynamics::{Exchange, Part, State};
 use crate::ranks::Ranks;
 use crate::simd::{Precision, Real};
 
@@ -97,8 +97,7 @@ impl PartMember {
     }
 
     /// The part of a rank that computes on a device, from the state of the whole model, and what it runs on. `domain` is
-    /// the sub-domain of each block. `plain`: the host waits for all devices after each pass, instead of blocks for their
-    /// neighbours. Collective.
+    /// the sub-domain of each block. All ranks exchange in the same way, which [`Exchange::settled`] gives. Collective.
     ///
     /// # Errors
     /// As for [`GpuStepper::new`]; no connection between the devices.
@@ -108,15 +107,15 @@ impl PartMember {
         ranks: &Arc<dyn Ranks>,
         state: &State,
         signals: &Signals<'_>,
-        (options, plain): (GpuOptions, bool),
+        (options, exchange): (GpuOptions, Exchange),
     ) -> Result<(Self, GpuReport), GpuError> {
         fn of<T: Real + 'static>(member: GpuMember<T>) -> (PartMember, GpuReport) {
             let report = member.report().clone();
             (PartMember::new(member), report)
         }
         Ok(match precision {
-            Precision::F32 => of(GpuMember::<f32>::new(model, ranks, state, signals, options, plain)?),
-            Precision::F64 => of(GpuMember::<f64>::new(model, ranks, state, signals, options, plain)?),
+            Precision::F32 => of(GpuMember::<f32>::new(model, ranks, state, signals, options, exchange)?),
+            Precision::F64 => of(GpuMember::<f64>::new(model, ranks, state, signals, options, exchange)?),
         })
     }
 }

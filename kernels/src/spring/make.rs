@@ -9,7 +9,7 @@ use super::{
     Addressing, CpuStepper, GpuError, GpuOptions, GpuPlan, GpuReport, GpuStepper, PartMember, SpringError,
     SpringProblem, SpringStepper, State,
 };
-use crate::dynamics::Part;
+use crate::dynamics::{Exchange, Part};
 use crate::ranks::Ranks;
 use crate::simd::{Level, Precision, Real};
 
@@ -93,8 +93,8 @@ impl<'a> PartMember<'a> {
     }
 
     /// The part of a rank that computes on a device, by its number, from the state of the whole model, and what it runs on.
-    /// The parts consist of whole [units](GpuPlan::units) of the plan. `plain`: the host waits for all devices after each step,
-    /// instead of devices for each other. Collective.
+    /// The parts consist of whole [units](GpuPlan::units) of the plan. All ranks exchange in the same way, which
+    /// [`Exchange::settled`] gives. Collective.
     ///
     /// # Errors
     /// As for [`GpuStepper::new`]; no connection between the devices.
@@ -104,13 +104,13 @@ impl<'a> PartMember<'a> {
         domains: &SubDomainsView,
         ranks: &Arc<dyn Ranks>,
         state: &State,
-        (plan, ordinal, plain): (GpuPlan, u32, bool),
+        (plan, ordinal, exchange): (GpuPlan, u32, Exchange),
     ) -> Result<(Self, GpuReport), GpuError> {
         fn of<'a, T: Real + 'a>(member: GpuMember<'a, T>) -> (PartMember<'a>, GpuReport) {
             let report = member.report().clone();
             (PartMember::of(member), report)
         }
-        let on = (ordinal, plain);
+        let on = (ordinal, exchange);
         Ok(match precision {
             Precision::F32 => of(GpuMember::<f32>::new(problem, domains, ranks, state, plan, on)?),
             Precision::F64 => of(GpuMember::<f64>::new(problem, domains, ranks, state, plan, on)?),

@@ -97,6 +97,18 @@ pub enum Exchange {
     Overlap,
     /// After each pass, for which all devices wait
     Plain,
+    /// By messages through the memory of the hosts, as between devices that do not reach each other's memory
+    Messages,
+}
+
+impl From<Exchange> for pogo_kernels::dynamics::Exchange {
+    fn from(asked: Exchange) -> Self {
+        match asked {
+            Exchange::Overlap => Self::Overlap,
+            Exchange::Plain => Self::Plain,
+            Exchange::Messages => Self::Messages,
+        }
+    }
 }
 
 /// How the neighbours of particles are found. The command line's help shows these descriptions.

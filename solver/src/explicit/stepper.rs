@@ -16,7 +16,7 @@ use pogo_kernels::ranks::Ranks;
 use rayon::prelude::*;
 
 use crate::call::Call;
-use crate::config::{Exchange, Precision};
+use crate::config::Precision;
 use crate::device::MayBeDevice;
 use crate::error::SolveError;
 use crate::observe::Observer;
@@ -106,7 +106,7 @@ impl Engine {
         }))
     }
 
-    /// Sub-domains on several CUDA devices of this host.
+    /// Sub-domains on several CUDA devices, of this host or of several.
     fn of_devices(
         problem: &Problem<'_>,
         cut: &Cut,
@@ -116,8 +116,8 @@ impl Engine {
         observer: &mut dyn Observer,
     ) -> Result<Option<Self>, SolveError> {
         let domains = &cut.domains.view();
-        let set_up = |ranks: &Arc<dyn Ranks>, ordinal: u32| {
-            let options = (GpuOptions { ordinal }, call.settings.exchange == Exchange::Plain);
+        let set_up = |ranks: &Arc<dyn Ranks>, ordinal: u32, exchange| {
+            let options = (GpuOptions { ordinal }, exchange);
             let model = (problem, domains, cut.domain.as_slice());
             let made = PartMember::on_device(call.settings.precision, model, ranks, state, signals, options);
             made.map_err(|error| match error {
@@ -125,7 +125,7 @@ impl Engine {
                 GpuError::Device(error) => SolveError::Device(error),
             })
         };
-        let members = call.members_on_devices(set_up)?;
+        let members = call.stepping_members(set_up, observer)?;
         let (members, reports): (Vec<_>, Vec<_>) = members.into_iter().unzip();
         let figures = reports.iter().map(|report| [report.memory.bytes() as f64, report.bytes_per_node_step]);
         let [bytes, bytes_per_node_step] = call.team.sum(figures);

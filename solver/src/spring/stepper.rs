@@ -18,7 +18,7 @@ use rayon::prelude::*;
 
 use super::report;
 use crate::call::Call;
-use crate::config::{AddressingChoice, Exchange};
+use crate::config::AddressingChoice;
 use crate::device::MayBeDevice;
 use crate::error::SolveError;
 use crate::observe::Observer;
@@ -126,7 +126,7 @@ impl<'a> Engine<'a> {
     where
         'a: 'env,
     {
-        let (precision, plain) = (call.settings.precision, call.settings.exchange == Exchange::Plain);
+        let precision = call.settings.precision;
         let addressing = named(call.settings.addressing).unwrap_or(Addressing::Automatic);
         let plan = call.device.wait().map_err(GpuError::from).and_then(|()| {
             let first = call.device.ordinals().and_then(|ordinals| ordinals.first().copied()).unwrap_or_default();
@@ -138,11 +138,11 @@ impl<'a> Engine<'a> {
         let plan = GpuPlan::from_bytes(&call.team.message_of_the_leader(plan.to_bytes()));
         let domains = split(problem, &plan.units(problem), call, observer)?;
         let domains = domains.view();
-        let set_up = |ranks: &Arc<dyn Ranks>, ordinal: u32| {
-            let made = PartMember::on_device(precision, problem, &domains, ranks, state, (plan, ordinal, plain));
+        let set_up = |ranks: &Arc<dyn Ranks>, ordinal: u32, exchange| {
+            let made = PartMember::on_device(precision, problem, &domains, ranks, state, (plan, ordinal, exchange));
             made.map_err(|error| refuse(error, problem, call))
         };
-        let (members, reports): (Vec<_>, Vec<_>) = call.members_on_devices(set_up)?.into_iter().unzip();
+        let (members, reports): (Vec<_>, Vec<_>) = call.stepping_members(set_up, observer)?.into_iter().unzip();
         let bytes = reports.iter().map(|report| [report.memory.bytes() as f64, 0.0]);
         let [bytes, _] = call.team.sum(bytes);
         let GpuReport { device, addressing, bytes_per_particle_step, .. } = reports[0].clone();

@@ -16,7 +16,7 @@ use crate::explicit::Problem;
 #[derive(Debug)]
 pub(in crate::explicit) struct Devices<'a> {
     of_block: &'a [u32],
-    /// At most [`MOST_DEVICES`](crate::dynamics::MOST_DEVICES).
+    /// At most [`MOST_DEVICES_BY_MESSAGES`](crate::dynamics::MOST_DEVICES_BY_MESSAGES).
     of_node: Vec<u8>,
     /// How many there are.
     pub n: usize,
@@ -52,7 +52,7 @@ impl<'a> Devices<'a> {
 pub(super) struct Senders(Vec<Vec<u32>>);
 
 impl Senders {
-    fn new(devices: &Devices) -> Self {
+    pub fn new(devices: &Devices) -> Self {
         Self(vec![Vec::new(); devices.n])
     }
 

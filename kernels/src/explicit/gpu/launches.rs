@@ -70,6 +70,12 @@ pub(super) struct SecondStream {
     pub ends: Event,
 }
 
+impl SecondStream {
+    fn new() -> Result<Self, DeviceError> {
+        Ok(Self { stream: Stream::with_priority(-5)?, begins: Event::new()?, ends: Event::new()? })
+    }
+}
+
 impl ActRange {
     /// The numbers of a launch over this range.
     pub fn of<T: Real>(&self, params: Params<T>) -> Params<T> {
@@ -142,6 +148,9 @@ impl<T: Real> Launches<T> {
         };
         if tables.has_fans() {
             modules.push(launches.add_fans(&mut finder, tables, own)?);
+            if tables.n_early_fans > 0 {
+                launches.second = Some(SecondStream::new()?);
+            }
         }
         if !tables.by_colours.is_empty() {
             modules.push(launches.add_elements(&mut finder, tables)?);
@@ -149,8 +158,7 @@ impl<T: Real> Launches<T> {
         if let Some(tiles) = tables.tiles.as_ref().filter(|tiles| !tiles.launches.is_empty()) {
             modules.push(launches.add_tiles(&mut finder, tables)?);
             if !tables.blocks.is_empty() || tiles.launches.iter().any(|launch| launch.is_border) {
-                let stream = Stream::with_priority(-5)?;
-                launches.second = Some(SecondStream { stream, begins: Event::new()?, ends: Event::new()? });
+                launches.second = Some(SecondStream::new()?);
             }
         }
         if tables.is_corrected {
@@ -202,7 +210,12 @@ impl<T: Real> Launches<T> {
             let repeats = own.is_some() || tables.by_fans.is_empty() && n_blocks <= most * kernel.resident;
             let last = if own.is_some() { Last::Peers } else { Last::Nothing };
             let pass = Pass { kernel, n_blocks, cooperative: false, list, is_early: false, last };
-            Ok(Launch { passes: vec![pass], steps: steps as usize, repeats })
+            let border = tables.n_early_fans;
+            let early = Pass { n_blocks: border as u32, is_early: true, ..pass };
+            let inside = Pass { n_blocks: n_blocks - border as u32, list: list.at(border), ..pass };
+            let passes = if border == 0 { vec![pass] } else { vec![early, inside] };
+            let passes = passes.into_iter().filter(|pass| pass.n_blocks > 0).collect();
+            Ok(Launch { passes, steps: steps as usize, repeats })
         };
         self.single = launch(1)?;
         if tables.two_steps {
@@ -249,9 +262,27 @@ impl<T: Real> Launches<T> {
         Ok(module)
     }
 
-    /// Has each step end with the exchange of displacements between devices.
+    /// Has each launch end with the exchange of what lies between devices.
     pub fn exchange_after_steps(&mut self, exchange: HaloExchange<T>) {
         self.exchange = Some(exchange);
+    }
+
+    /// Whether launches go on without the host, so that they may be recorded.
+    pub fn may_be_recorded(&self) -> bool {
+        self.exchange.as_ref().is_none_or(HaloExchange::is_of_devices)
+    }
+
+    /// Rounds of messages between devices after so many further launches.
+    pub fn rounds_after(&self, n_launches: u64) -> u64 {
+        self.exchange.as_ref().map_or(0, |exchange| exchange.rounds() + n_launches)
+    }
+
+    /// The outcome of launches, as [`HaloExchange::conclude`] has it.
+    pub fn conclude<V>(&self, rounds: u64, outcome: Result<V, DeviceError>) -> Result<V, DeviceError> {
+        match &self.exchange {
+            Some(exchange) => exchange.conclude(rounds, outcome),
+            None => outcome,
+        }
     }
 
     /// Starts one launch, `k` rows after the current one, over the blocks `repeats` times. With `odd` it reads the second
@@ -307,8 +338,10 @@ impl<T: Real> Launches<T> {
         let early = self.exchange.as_ref().zip(second).filter(|_| makes_step && self.corrections.is_empty());
         let passes = |is_early: bool| launch.passes.iter().filter(move |pass| pass.is_early == is_early);
         passes(true).try_for_each(|pass| start(pass, false))?;
-        early.map_or(Ok(()), |(exchange, second)| exchange.start(&second.stream, u32::from(!odd)))?;
+        let written = u32::from(!odd);
+        early.map_or(Ok(()), |(exchange, second)| exchange.start(&second.stream, written))?;
         passes(false).try_for_each(|pass| start(pass, false))?;
+        early.map_or(Ok(()), |(exchange, second)| exchange.finish(&second.stream, written))?;
         second.map_or(Ok(()), |second| second.ends.order(&second.stream, stream))?;
         if !makes_step || early.is_some() {
             return Ok(());
@@ -318,6 +351,8 @@ impl<T: Real> Launches<T> {
             let held = self.corrections.iter().filter(|pass| matches!(pass.last, Last::Held(_)));
             held.into_iter().try_for_each(|pass| start(pass, true))?;
         }
-        self.exchange.as_ref().map_or(Ok(()), |exchange| exchange.start(stream, u32::from(!odd)))
+        self.exchange
+            .as_ref()
+            .map_or(Ok(()), |exchange| exchange.start(stream, written).and_then(|()| exchange.finish(stream, written)))
     }
 }

@@ -6,12 +6,12 @@ use pogo_formats::domains::SubDomainsView;
 use pogo_formats::explicit::block::DeviceView;
 
 use super::halo::Devices;
-use super::peers::{Peers, Sent};
+use super::peers::{Peers, Sent, fans_by_messages};
 use super::tables::Tables;
 use super::{GpuError, GpuOptions, GpuReport, GpuStepper};
 use crate::device::{DeviceError, Plain as _};
 use crate::dynamics::signals::Signals;
-use crate::dynamics::{Advance, HaloLists, NodeLayout, OwnMonitors, Part, SignalTable, State, Stepper};
+use crate::dynamics::{Advance, Exchange, HaloLists, NodeLayout, OwnMonitors, Part, SignalTable, State, Stepper};
 use crate::explicit::team::{Answer, ElementMember};
 use crate::explicit::{ElementStepper, Problem};
 use crate::ranks::{Accord, Ranks, Writer, exchange_arrays};
@@ -24,23 +24,23 @@ pub(super) struct Shared {
     part: Part,
     /// Device of each block.
     domain: Vec<u32>,
-    /// The host waits for all devices after each pass.
-    plain: bool,
+    exchange: Exchange,
 }
 
 /// What one device computes and sends.
 pub(super) enum Lists {
-    /// Triangles alone.
+    /// Triangles alone, by the memory of the other devices.
     Fans(Sent),
-    Others(HaloLists),
+    /// With the number of arrays of the state that are sent: u, or u and Δu.
+    Others(HaloLists, usize),
 }
 
 impl Lists {
-    /// The blocks of this device, where triangles are all.
+    /// The blocks of this device, where triangles are all and are stepped by the memory of the other devices.
     pub fn own_fans(&self) -> Option<&[u32]> {
         match self {
             Self::Fans(sent) => Some(&sent.own),
-            Self::Others(_) => None,
+            Self::Others(..) => None,
         }
     }
 }
@@ -55,11 +55,19 @@ impl Shared {
     /// What this device computes and sends.
     pub fn lists<T: Real>(&self, problem: &Problem, view: &DeviceView, tables: &mut Tables<T>) -> Lists {
         if tables.are_fans_alone() {
+            let of_part = (view, tables.two_steps, &self.domain[..]);
+            if self.exchange == Exchange::Messages {
+                let devices = self.devices(problem);
+                let (sent, border, inside) = fans_by_messages(&problem.blocks, of_part, &devices);
+                tables.n_early_fans = border.len();
+                tables.by_fans = [border, inside].concat();
+                return Lists::Others(sent, 2);
+            }
             let me = self.accord.ranks.rank() as u32;
             return Lists::Fans(Sent::new(&problem.blocks, view, tables.two_steps, &self.domain, me));
         }
         tables.ground.keep(|node| self.part.local_own(node).is_some());
-        Lists::Others(std::mem::take(&mut tables.sent).lists())
+        Lists::Others(std::mem::take(&mut tables.sent).lists(), 1)
     }
 
     /// Number of own nodes.
@@ -85,13 +93,14 @@ impl Shared {
         let gpu = &stepper.gpu;
         let memory = (&mut stepper.arena, &mut stepper.opened);
         let sent = match lists {
-            Lists::Others(lists) => {
+            Lists::Others(lists, n_arrays) => {
                 let layout = NodeLayout { n_numbers: unknowns, pitch: unknowns, stride: 1 };
-                let how = (&self.accord, self.plain);
-                let exchange = lists.place(gpu, how, memory, &[stepper.u], layout)?;
-                let waits = exchange.waits();
+                let how = (&self.accord, self.exchange);
+                let arrays = [stepper.u, stepper.du];
+                let exchange = lists.connect(gpu, how, memory, &arrays[..*n_arrays], layout)?;
+                let host_waits = exchange.host_waits();
                 stepper.launches.exchange_after_steps(exchange);
-                return Ok(!waits);
+                return Ok(host_waits);
             }
             Lists::Fans(sent) => sent,
         };
@@ -103,7 +112,7 @@ impl Shared {
         };
         stepper.peers = self.accord.agree(placed)?;
         // Thread blocks of one device that wait for others of it may keep them from starting.
-        let one_pass = !self.accord.all(stepper.peers.waits == 1) || self.plain;
+        let one_pass = !self.accord.all(stepper.peers.waits == 1) || self.exchange == Exchange::Plain;
         if one_pass {
             stepper.peers.waits = 0;
         }
@@ -122,7 +131,7 @@ pub struct GpuMember<T: Real> {
 
 impl<T: Real> GpuMember<T> {
     /// The stepper of this rank's sub-domain on a device, from the state of the whole model. `domain` is the sub-domain of each
-    /// block. `plain`: the host waits for all devices after each pass, instead of blocks for their neighbours. Collective.
+    /// block. All ranks exchange in the same way, which [`Exchange::settled`] gives. Collective.
     ///
     /// # Errors
     /// As for [`GpuStepper::new`]; no connection between the devices.
@@ -132,10 +141,10 @@ impl<T: Real> GpuMember<T> {
         state: &State,
         signals: &Signals<'_>,
         options: GpuOptions,
-        plain: bool,
+        exchange: Exchange,
     ) -> Result<Self, GpuError> {
         let part = Part::of(domains, ranks.rank());
-        let shared = Shared { accord: Accord::new(ranks), part: part.clone(), domain: domain.to_vec(), plain };
+        let shared = Shared { accord: Accord::new(ranks), part: part.clone(), domain: domain.to_vec(), exchange };
         let stepper = GpuStepper::of_part(problem, state, signals, options, shared)?;
         let monitors = OwnMonitors::new(&problem.monitors, problem.mesh.dimension, &part);
         Ok(Self { stepper, part, monitors, dimension: problem.mesh.dimension })

@@ -388,6 +388,13 @@ impl<T: Real> GpuStepper<T> {
         Ok(odd)
     }
 
+    /// Launches of so many steps from the current one on, each with one pass over the blocks.
+    fn n_launches(&self, n_steps: usize) -> u64 {
+        let Some(double) = &self.launches.double else { return n_steps as u64 };
+        let alone = n_steps.min((self.step % 2) as usize);
+        (alone + (n_steps - alone) / double.steps + (n_steps - alone) % double.steps) as u64
+    }
+
     /// Makes steps, as [`Stepper::advance`] says.
     fn make_steps(&mut self, n_steps: usize, record: &[u64], recording: &mut Vec<f64>) -> Result<(), DeviceError> {
         self.gpu.enter()?;
@@ -409,8 +416,8 @@ impl<T: Real> GpuStepper<T> {
         }
         while remaining >= GRAPH_STEPS {
             let first = end - remaining as u64;
-            if self.one_pass || self.peers.are_there() {
-                // The host waits after each pass, or a graph would count the same passes again.
+            if self.one_pass || self.peers.are_there() || !self.launches.may_be_recorded() {
+                // The host waits after each pass or for messages, or a graph would count the same passes again.
                 self.odd = self.start_steps(first, GRAPH_STEPS, self.odd, &mut peers)?;
                 remaining -= GRAPH_STEPS;
                 continue;
@@ -497,7 +504,9 @@ impl<T: Real> Stepper for GpuStepper<T> {
         if steps.n == 0 {
             return Ok(());
         }
+        let rounds = self.launches.rounds_after(self.n_launches(steps.n));
         let outcome = self.make_steps(steps.n, steps.record, recording);
+        let outcome = self.launches.conclude(rounds, outcome);
         match &self.shared {
             // The others wait at their next pass, or here, for a device that failed between passes.
             Some(shared) if self.one_pass => shared.accord.agree(outcome),

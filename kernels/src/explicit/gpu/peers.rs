@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 use pogo_formats::explicit::block::{BlocksView, DeviceView};
 
+use super::halo::{Devices, Senders};
 use crate::device::layout::{In, Out, layouts};
 use crate::device::{Arena, DeviceError, Gpu, Opened, Plain as _, Slice};
+use crate::dynamics::HaloLists;
 use crate::ranks::{Ranks, exchange_arrays};
 
 layouts! {
@@ -55,6 +57,38 @@ impl<T: crate::device::Plain> Peers<T> {
     }
 }
 
+/// Nodes that a block of fans reads: those of its halo, and outer nodes where two steps are made at a time.
+fn read_by_fans<'a>(
+    blocks: &BlocksView<'a>,
+    (view, two_steps): (&DeviceView<'a>, bool),
+    b: usize,
+) -> impl Iterator<Item = u32> {
+    let outer = match two_steps {
+        true => &view.outer_nodes[view.outer_first[b] as usize..view.outer_first[b + 1] as usize],
+        false => &[],
+    };
+    blocks.halo(b).iter().chain(outer).copied()
+}
+
+/// The nodes of triangles that a device sends by messages, and its blocks: those with such nodes, and the others.
+pub(super) fn fans_by_messages(
+    blocks: &BlocksView,
+    (view, two_steps, domain): (&DeviceView, bool, &[u32]),
+    devices: &Devices,
+) -> (HaloLists, Vec<u32>, Vec<u32>) {
+    let mut sent = Senders::new(devices);
+    let mut is_border = vec![false; blocks.n_blocks()];
+    for (b, &reader) in domain.iter().enumerate().filter(|&(_, &reader)| reader != devices.me) {
+        for node in read_by_fans(blocks, (view, two_steps), b).filter(|&node| devices.is_own(node)) {
+            sent.add(reader, node);
+            is_border[blocks.block_of(node)] = true;
+        }
+    }
+    let own = (0..blocks.n_blocks() as u32).filter(|&b| domain[b as usize] == devices.me);
+    let (border, inside) = own.partition(|&b| is_border[b as usize]);
+    (sent.lists(), border, inside)
+}
+
 /// The blocks of one device, and what it sends.
 #[derive(Debug)]
 pub(super) struct Sent {
@@ -72,11 +106,7 @@ impl Sent {
         let mut pairs = Vec::new();
         let mut waiting = vec![0_u32; n];
         for (b, &reader) in domain.iter().enumerate() {
-            let outer = match two_steps {
-                true => &view.outer_nodes[view.outer_first[b] as usize..view.outer_first[b + 1] as usize],
-                false => &[],
-            };
-            for &node in blocks.halo(b).iter().chain(outer) {
+            for node in read_by_fans(blocks, (view, two_steps), b) {
                 let owner = blocks.block_of(node);
                 if domain[owner] == me && reader != me {
                     pairs.push((owner as u32, (node - blocks.node_first[owner]) | reader << NODE_BITS));

@@ -39,6 +39,8 @@ pub(super) struct Tables<T> {
     pub blocks: Vec<Block>,
     /// Blocks that are stepped by fans; empty if all are, or none.
     pub by_fans: Vec<u32>,
+    /// How many of them, from the first on, others wait for.
+    pub n_early_fans: usize,
     /// Blocks that are stepped by colours.
     pub by_colours: Vec<u32>,
     /// Unknowns of a node in the arrays of the state: one where all elements are those of fluids, else the dimension.

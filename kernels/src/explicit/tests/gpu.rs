@@ -9,6 +9,7 @@ use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
 
 use super::*;
 use crate::device::{Buffer, Gpu, Kernel, Module, Stream};
+use crate::dynamics::Exchange;
 use crate::dynamics::signals::{Signal, Signals};
 use crate::explicit::gpu::Devices;
 use crate::explicit::gpu::twin::Twin;
@@ -191,15 +192,20 @@ fn run(stepper: &mut dyn Stepper<State = State>, signals: &Signals<'_>, cuts: &[
 const STEPS: usize = 1000;
 
 /// Steps triangles by sub-domains on these devices; one that stands there twice has two.
-fn by_devices<T: Real + 'static>(case: &Arranged, ordinals: &[u32], plain: bool, cut: impl Fn(usize, usize) -> u32) {
-    parts_of::<T>(case, &case.problem(), ordinals, plain, cut);
+fn by_devices<T: Real + 'static>(
+    case: &Arranged,
+    ordinals: &[u32],
+    exchange: Exchange,
+    cut: impl Fn(usize, usize) -> u32,
+) {
+    parts_of::<T>(case, &case.problem(), ordinals, exchange, cut);
 }
 
 fn parts_of<T: Real + 'static>(
     case: &Arranged,
     problem: &Problem,
     ordinals: &[u32],
-    plain: bool,
+    exchange: Exchange,
     cut: impl Fn(usize, usize) -> u32,
 ) {
     let amplitudes = amplitudes(problem.time_increment);
@@ -221,16 +227,17 @@ fn parts_of<T: Real + 'static>(
                 let ranks: Arc<dyn Ranks> = Arc::new(ranks);
                 let options = GpuOptions { ordinal };
                 let member =
-                    GpuMember::<T>::new((problem, &domains, domain), &ranks, start, signals, options, plain).unwrap();
+                    GpuMember::<T>::new((problem, &domains, domain), &ranks, start, signals, options, exchange)
+                        .unwrap();
                 let member = PartMember::new(member);
                 if !ranks.leads() {
                     return member.serve(&*ranks);
                 }
                 let mut team = TeamStepper::new(problem, &domains, &ranks, member, start, false);
                 let (found, recorded) = run(&mut team, signals, cuts);
-                assert!(recorded == *recording, "{ordinals:?} {plain} {}: recordings differ", T::NAME);
+                assert!(recorded == *recording, "{ordinals:?} {exchange:?} {}: recordings differ", T::NAME);
                 let same = found.displacement == state.displacement && found.increment == state.increment;
-                assert!(same, "{ordinals:?} {plain} {}: states differ", T::NAME);
+                assert!(same, "{ordinals:?} {exchange:?} {}: states differ", T::NAME);
                 assert!(team.internal_force(&state.displacement).unwrap() == *force);
                 let of_team = team.energy_sums().unwrap().unwrap();
                 let energies = [of_team.external_work, of_team.damped_energy];
@@ -243,10 +250,22 @@ fn parts_of<T: Real + 'static>(
                 );
                 assert!((of_team.kinetic - sums.kinetic).abs() <= 1e-12 * sums.kinetic);
                 assert!((of_team.strain - sums.strain).abs() <= 1e-9 * sums.strain.abs());
-                println!("{ordinals:?} {} {}: a launch: same bits", if plain { "plain" } else { "overlap" }, T::NAME);
+                println!("{ordinals:?} {exchange:?} {}: a launch: same bits", T::NAME);
             });
         }
     });
+}
+
+/// Devices that a model is shared out among, and how they exchange.
+fn ways(every: &[u32]) -> [(&[u32], Exchange); 6] {
+    [
+        (&[0, 0], Exchange::Plain),
+        (&[0, 0, 0], Exchange::Overlap),
+        (&[0, 0, 0], Exchange::Messages),
+        (every, Exchange::Overlap),
+        (every, Exchange::Plain),
+        (every, Exchange::Messages),
+    ]
 }
 
 /// Devices that share a model give the bits of one, here without grids: several sub-domains on one device, and with more
@@ -272,14 +291,14 @@ fn gpu_teams_give_the_bits_of_one_device() {
         case.device.grid_size.clear();
         case.device.grid_material.clear();
         case.device.grid_places.clear();
-        for (ordinals, plain) in [(&[0, 0][..], true), (&[0, 0, 0], false), (&every, false), (&every, true)] {
+        for (ordinals, exchange) in ways(&every) {
             println!("{} {ordinals:?}", kind.name());
             let k = ordinals.len();
-            by_devices::<f64>(&case, ordinals, plain, |b, n| (b * k / n) as u32);
-            by_devices::<f32>(&case, ordinals, plain, |b, n| (b * k / n) as u32);
+            by_devices::<f64>(&case, ordinals, exchange, |b, n| (b * k / n) as u32);
+            by_devices::<f32>(&case, ordinals, exchange, |b, n| (b * k / n) as u32);
             // Sub-domains that are not connected, and one with a single block.
-            by_devices::<f32>(&case, ordinals, plain, |b, _| (b / 2 % k) as u32);
-            by_devices::<f64>(&case, ordinals, plain, |b, _| {
+            by_devices::<f32>(&case, ordinals, exchange, |b, _| (b / 2 % k) as u32);
+            by_devices::<f64>(&case, ordinals, exchange, |b, _| {
                 if b == 5 { (k - 1) as u32 } else { (b % (k - 1).max(1)) as u32 }
             });
         }
@@ -299,11 +318,11 @@ fn gpu_teams_march_through_grids_with_the_bits_of_one_device() {
                 problem.stiffness_factor = vec![1.0; case.mesh.n_elements()];
                 problem.stiffness_factor[case.mesh.n_elements() / 2] = 1.5;
             }
-            for (ordinals, plain) in [(&[0, 0][..], true), (&every, false), (&every, true)] {
+            for (ordinals, exchange) in ways(&every) {
                 let k = ordinals.len();
-                parts_of::<f64>(&case, &problem, ordinals, plain, |b, n| (b * k / n) as u32);
-                parts_of::<f32>(&case, &problem, ordinals, plain, |b, n| (b * k / n) as u32);
-                parts_of::<f32>(&case, &problem, ordinals, plain, |b, _| (b / 2 % k) as u32);
+                parts_of::<f64>(&case, &problem, ordinals, exchange, |b, n| (b * k / n) as u32);
+                parts_of::<f32>(&case, &problem, ordinals, exchange, |b, n| (b * k / n) as u32);
+                parts_of::<f32>(&case, &problem, ordinals, exchange, |b, _| (b / 2 % k) as u32);
             }
         }
     }

@@ -16,7 +16,7 @@ use super::options::{GpuError, GpuOptions, Scheme};
 use super::{GpuReport, GpuStepper, acted_on};
 use crate::device::layout::In;
 use crate::device::{Arena, DeviceError, Event, Gpu, Opened, Slice, Stream};
-use crate::dynamics::{Advance, HaloExchange, HaloLists, NodeLayout, OwnMonitors, Part, Stepper};
+use crate::dynamics::{Advance, Exchange, HaloExchange, HaloLists, NodeLayout, OwnMonitors, Part, Stepper};
 use crate::ranks::{Accord, Ranks, Reader, Writer};
 use crate::simd::{Precision, Real};
 use crate::spring::cpu::grid::row_length;
@@ -203,15 +203,14 @@ pub(super) struct Shared<T> {
 }
 
 impl<'a, T: Real> GpuStepper<'a, T> {
-    /// A stepper of the part of a rank, from the state of the whole model. `plain`: the host waits for all devices after each
-    /// step. Collective.
+    /// A stepper of the part of a rank, from the state of the whole model. Collective.
     fn of_part(
         problem: SpringProblem<'a>,
         domains: &SubDomainsView,
         ranks: &Arc<dyn Ranks>,
         state: &State,
         plan: GpuPlan,
-        (ordinal, plain): (u32, bool),
+        (ordinal, exchange): (u32, Exchange),
     ) -> Result<Self, GpuError> {
         let (accord, me) = (Accord::new(ranks), ranks.rank());
         let (part, thread_blocks) = (Part::of(domains, me), plan.thread_blocks(&problem));
@@ -223,12 +222,12 @@ impl<'a, T: Real> GpuStepper<'a, T> {
             sent[message.reader as usize].extend(message.items.iter().map(place));
         }
         let lists = Lists::new(&stepper.problem, &stepper.part, &thread_blocks);
-        stepper.join(HaloLists::new(sent), lists, accord, plain)?;
+        stepper.join(HaloLists::new(sent), lists, accord, exchange)?;
         Ok(stepper)
     }
 
     /// Places what it computes and sends, and learns where the other devices have their arrays. Collective.
-    fn join(&mut self, sent: HaloLists, lists: Lists, accord: Accord, plain: bool) -> Result<(), DeviceError> {
+    fn join(&mut self, sent: HaloLists, lists: Lists, accord: Accord, exchange: Exchange) -> Result<(), DeviceError> {
         let mut opened = Opened::default();
         let mut state = vec![self.arrays.u];
         if let [even, odd] = self.arrays.du[..] {
@@ -239,7 +238,7 @@ impl<'a, T: Real> GpuStepper<'a, T> {
             false => NodeLayout { n_numbers: 3, pitch: 1, stride: self.host.len() },
         };
         let memory = (&mut self.arena, &mut opened);
-        let exchange = sent.place(&self.gpu, (&accord, plain), memory, &state, layout)?;
+        let exchange = sent.connect(&self.gpu, (&accord, exchange), memory, &state, layout)?;
         let mut own = vec![0u32; self.host.len().div_ceil(32)];
         for at in self.part.own().map(|particle| self.host.place(particle)) {
             own[at / 32] |= 1 << (at % 32);
@@ -297,7 +296,7 @@ impl<'a, T: Real> GpuMember<'a, T> {
         ranks: &Arc<dyn Ranks>,
         state: &State,
         plan: GpuPlan,
-        on: (u32, bool),
+        on: (u32, Exchange),
     ) -> Result<Self, GpuError> {
         let monitors = OwnMonitors::new(&problem.monitors, 3, &Part::of(domains, ranks.rank()));
         Ok(Self { stepper: GpuStepper::of_part(problem.clone(), domains, ranks, state, plan, on)?, monitors })

@@ -8,7 +8,7 @@ use super::layout::*;
 use super::part::{Share, Shared};
 use super::tables::whole_tiles;
 use crate::device::{Buffer, DeviceError, Graph, Kernel, Slice, Stream, arguments};
-use crate::dynamics::{Stepper, Steps};
+use crate::dynamics::{SignalTable, Stepper, Steps};
 use crate::simd::Real;
 use crate::spring::{Cause, Change, Energies, SpringStepper, Springs, State, energies};
 
@@ -67,7 +67,7 @@ impl<T: Real> GpuStepper<'_, T> {
         let all = || self.shares.iter().try_for_each(|share| self.start_share(&self.stream, share, k, parity));
         let Some(shared) = &self.shared else { return all() };
         let written = parity as u32 ^ 1;
-        if !shared.exchange.waits() {
+        if shared.exchange.host_waits() {
             all()?;
             return shared.exchange.start(&self.stream, written);
         }
@@ -77,6 +77,7 @@ impl<T: Real> GpuStepper<'_, T> {
         self.start_share(border, &self.shares[0], k, parity)?;
         exchange.start(border, written)?;
         self.start_share(&self.stream, &self.shares[1], k, parity)?;
+        exchange.finish(border, written)?;
         ends.order(border, &self.stream)
     }
 
@@ -103,7 +104,12 @@ impl<T: Real> GpuStepper<'_, T> {
 
     /// Whether the host waits for all devices after each step.
     fn host_waits(&self) -> bool {
-        self.shared.as_ref().is_some_and(|shared| !shared.exchange.waits())
+        self.shared.as_ref().is_some_and(|shared| shared.exchange.host_waits())
+    }
+
+    /// Whether steps go on without the host, so that they may be recorded.
+    fn may_be_recorded(&self) -> bool {
+        self.shared.as_ref().is_none_or(|shared| shared.exchange.is_of_devices())
     }
 
     fn advance_row(&self, by: usize) -> Result<(), DeviceError> {
@@ -145,7 +151,12 @@ impl<T: Real> GpuStepper<'_, T> {
 
     /// Takes steps between which no spring comes or goes by command.
     fn run(&mut self, n_steps: usize, record: &[u64]) -> Result<(), DeviceError> {
-        let outcome = self.make_steps(n_steps, record).and_then(|()| self.read_log());
+        let rounds = self.shared.as_ref().map(|shared| shared.exchange.rounds() + n_steps as u64);
+        let mut outcome = self.make_steps(n_steps, record);
+        if let (Some(shared), Some(rounds)) = (&self.shared, rounds) {
+            outcome = shared.exchange.conclude(rounds, outcome);
+        }
+        let outcome = outcome.and_then(|()| self.read_log());
         self.agree(outcome)
     }
 
@@ -175,7 +186,7 @@ impl<T: Real> GpuStepper<'_, T> {
                 self.start_columns(&self.stream, self.kernels.grid[0], self.params, made)?;
                 self.advance_row(steps)?;
                 steps
-            } else if remaining >= GRAPH_STEPS && self.step.is_multiple_of(2) && !self.host_waits() {
+            } else if remaining >= GRAPH_STEPS && self.step.is_multiple_of(2) && self.may_be_recorded() {
                 if self.graph.is_none() {
                     let stream = &self.stream;
                     self.graph = Some(Graph::record(stream, || self.start_steps(GRAPH_STEPS, 0, true))?);
@@ -263,9 +274,8 @@ impl<T: Real> GpuStepper<'_, T> {
         self.stream.synchronize()
     }
 
-    /// Makes steps, as [`Stepper::advance`] says.
-    fn advance_by(&mut self, steps: Steps<'_>, recording: &mut Vec<f64>) -> Result<(), DeviceError> {
-        let Steps { n: n_steps, signals, record } = steps;
+    /// Hands signals and recordings of some steps to the kernels; how many values will be recorded.
+    fn prepare(&mut self, n_steps: usize, signals: &SignalTable, record: &[u64]) -> Result<usize, DeviceError> {
         self.gpu.enter()?;
         let n = signals.n_signals;
         let table = self.signals(&signals.values, n, n_steps + 1);
@@ -288,6 +298,15 @@ impl<T: Real> GpuStepper<'_, T> {
         if moved {
             self.graph = None;
         }
+        Ok(n_recorded)
+    }
+
+    /// Makes steps, as [`Stepper::advance`] says.
+    fn advance_by(&mut self, steps: Steps<'_>, recording: &mut Vec<f64>) -> Result<(), DeviceError> {
+        let Steps { n: n_steps, signals, record } = steps;
+        let prepared = self.prepare(n_steps, signals, record);
+        // The others would wait for what this rank does not send.
+        let n_recorded = self.agree(prepared)?;
         self.first_row = self.step;
         let end = self.step + n_steps as u64;
         while self.step < end {

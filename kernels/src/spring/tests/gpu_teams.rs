@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::team::{DIVISIONS, come_and_go, cut_twice, load_everywhere, run_of};
 use super::*;
+use crate::dynamics::Exchange;
 use crate::ranks::{Ranks, Serves, Threads};
 use crate::simd::Precision;
 
@@ -23,7 +24,7 @@ const SCHEMES: [(Addressing, Scheme); 5] = [
 fn by_devices<T: Real>(
     problem: &SpringProblem,
     (addressing, scheme): (Addressing, Scheme),
-    (ordinals, plain): (&[u32], bool),
+    (ordinals, exchange): (&[u32], Exchange),
     of: impl Fn(usize, usize) -> u32,
 ) -> Option<Vec<Change>> {
     let start = disturbed(problem, 0.05);
@@ -39,13 +40,13 @@ fn by_devices<T: Real>(
     let (units, n_ranks) = (plan.units(problem), ordinals.len());
     let division: Vec<u32> = (0..units.n).map(|unit| of(unit, units.n)).collect();
     let domains = problem.domains(&units, &division, n_ranks, "test");
-    let what = format!("{kernel} {}, {} of {} blocks, {ordinals:?} {plain}", T::NAME, n_ranks, units.n);
+    let what = format!("{kernel} {}, {} of {} blocks, {ordinals:?} {exchange:?}", T::NAME, n_ranks, units.n);
     std::thread::scope(|scope| {
         for (ranks, &ordinal) in Threads::new(n_ranks).into_iter().zip(ordinals) {
             let (start, domains, expected, what) = (&start, domains.view(), &expected, &what);
             scope.spawn(move || {
                 let ranks: Arc<dyn Ranks> = Arc::new(ranks);
-                let on = (GpuPlan::from_bytes(&plan.to_bytes()), ordinal, plain);
+                let on = (GpuPlan::from_bytes(&plan.to_bytes()), ordinal, exchange);
                 let member = PartMember::on_device(precision, problem, &domains, &ranks, start, on).unwrap().0;
                 if !ranks.leads() {
                     return member.serve(&*ranks);
@@ -89,18 +90,18 @@ fn by_all_devices(problem: &SpringProblem) -> (usize, usize) {
             let on = [0; 4];
             let on = &on[..n_ranks];
             let found = [
-                by_devices::<f32>(problem, scheme, (on, true), of),
-                by_devices::<f64>(problem, scheme, (on, false), of),
+                by_devices::<f32>(problem, scheme, (on, Exchange::Plain), of),
+                by_devices::<f64>(problem, scheme, (on, Exchange::Messages), of),
             ];
             ways += found.iter().flatten().count();
             changes = found.iter().flatten().map(Vec::len).fold(changes, usize::max);
         }
         if every.len() > 1 {
-            for plain in [false, true] {
+            for exchange in [Exchange::Overlap, Exchange::Plain, Exchange::Messages] {
                 let of = |unit: usize, n: usize| (unit * every.len() / n) as u32;
-                by_devices::<f32>(problem, scheme, (&every, plain), of);
-                by_devices::<f64>(problem, scheme, (&every, plain), of);
-                by_devices::<f32>(problem, scheme, (&every, plain), |unit, _| (unit / 2 % every.len()) as u32);
+                by_devices::<f32>(problem, scheme, (&every, exchange), of);
+                by_devices::<f64>(problem, scheme, (&every, exchange), of);
+                by_devices::<f32>(problem, scheme, (&every, exchange), |unit, _| (unit / 2 % every.len()) as u32);
             }
         }
     }

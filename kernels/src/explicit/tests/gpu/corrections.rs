@@ -80,8 +80,8 @@ fn dashpots_in_parts_of_a_device() {
         let mut problem = case.problem();
         problem.dashpots = dashpots(&problem);
         println!("dashpots, {}", kind.name());
-        parts_of::<f64>(&case, &problem, &[0, 0, 0], true, |b, n| (b * 3 / n) as u32);
-        parts_of::<f32>(&case, &problem, &[0, 0], false, |b, _| (b / 2 % 2) as u32);
+        parts_of::<f64>(&case, &problem, &[0, 0, 0], Exchange::Plain, |b, n| (b * 3 / n) as u32);
+        parts_of::<f32>(&case, &problem, &[0, 0], Exchange::Messages, |b, _| (b / 2 % 2) as u32);
     }
 }
 

@@ -1,0 +1,161 @@
+//! Devices that do not reach each other's memory, such as those of different hosts: after each step a kernel packs what others
+//! read into the memory of the host, the ranks send it as messages, and a kernel unpacks what came.
+//!
+//! A round is made by all ranks for each step. A rank that cannot go on takes part in those that are left with messages
+//! without contents, so that no other waits for it for ever ([`Messages::conclude`]).
+
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::halo::{Halo, HaloLists};
+use crate::device::{Arena, DeviceError, Event, Gpu, HostBuffer, Kernel, Module, Stream, arguments};
+use crate::ranks::{Parcel, Ranks, Reader, Writer};
+use crate::simd::Real;
+
+/// Most thread blocks that pack.
+const MOST_PACKING: u32 = 128;
+
+/// What leaves a device, or what comes.
+#[derive(Debug)]
+struct Side<T> {
+    kernel: Kernel,
+    halo: Halo<T>,
+    /// The messages one behind the other.
+    buffer: HostBuffer<T>,
+    /// The other ranks with a message, and their numbers in the buffer.
+    messages: Vec<(usize, Range<usize>)>,
+    n_blocks: u32,
+}
+
+impl<T: Real> Side<T> {
+    fn new(
+        (gpu, module): (&Gpu, &Module),
+        name: &str,
+        lists: &HaloLists,
+        halo: Halo<T>,
+        arena: &mut Arena,
+    ) -> Result<Self, DeviceError> {
+        let width = (halo.n_arrays * halo.n_numbers) as usize;
+        let (n_ranks, n_nodes) = (lists.n_devices(), lists.n_nodes());
+        let messages = (0..n_ranks).map(|rank| {
+            let nodes = lists.range(rank);
+            (rank, nodes.start * width..nodes.end * width)
+        });
+        let messages = messages.filter(|(_, numbers)| !numbers.is_empty()).collect();
+        let kernel = Kernel::new(gpu, module, &format!("{name}_{}", T::NAME), 0)?;
+        let n_blocks = ((n_nodes * width) as u32).div_ceil(kernel.threads).clamp(1, MOST_PACKING);
+        let halo = lists.place(halo, arena)?;
+        Ok(Self { kernel, halo, buffer: HostBuffer::zeros(n_nodes * width)?, messages, n_blocks })
+    }
+
+    fn start(&self, stream: &Stream, place: u32) -> Result<(), DeviceError> {
+        if self.messages.is_empty() {
+            return Ok(());
+        }
+        let (halo, buffer) = (self.halo, self.buffer.pointer());
+        // SAFETY: the arguments that the kernel takes; the buffer has room for the numbers of the listed nodes.
+        unsafe { self.kernel.launch(stream, self.n_blocks, &mut arguments![halo, place, buffer]) }
+    }
+}
+
+/// The exchange by messages between ranks of which each has a device.
+#[derive(Debug)]
+pub(crate) struct Messages<T> {
+    ranks: Arc<dyn Ranks>,
+    outgoing: Side<T>,
+    incoming: RefCell<Side<T>>,
+    packed: Event,
+    /// How many were made.
+    rounds: Cell<u64>,
+    /// Buffers of the messages that leave and of those that come.
+    parcels: RefCell<[Vec<Parcel>; 2]>,
+    _module: Module,
+}
+
+impl<T: Real> Messages<T> {
+    /// Given the nodes that this rank sends, and the arrays of its state in `halo`. Collective.
+    pub fn new(
+        gpu: &Gpu,
+        ranks: &Arc<dyn Ranks>,
+        sent: &HaloLists,
+        halo: Halo<T>,
+        arena: &mut Arena,
+    ) -> Result<Self, DeviceError> {
+        // What this rank reads is what others send it, in their order.
+        let mut said = Writer::default();
+        (0..ranks.n_ranks()).for_each(|reader| said.put(sent.to(reader)));
+        let said = ranks.all_gather(said.into_bytes());
+        let to_this = |bytes: &Vec<u8>| {
+            let mut lists = Reader::new(bytes);
+            (0..ranks.rank()).for_each(|_| drop(lists.take::<u32>()));
+            lists.take::<u32>()
+        };
+        let read = HaloLists::new(said.iter().map(to_this).collect());
+        let module = gpu.module("exchange")?;
+        let outgoing = Side::new((gpu, &module), "pack", sent, halo, arena)?;
+        let incoming = Side::new((gpu, &module), "unpack", &read, halo, arena)?;
+        let parcels = [&outgoing, &incoming].map(|side| {
+            let parcel = |&(rank, _): &(usize, Range<usize>)| Parcel { rank, bytes: Vec::new() };
+            side.messages.iter().map(parcel).collect()
+        });
+        Ok(Self {
+            ranks: ranks.clone(),
+            outgoing,
+            incoming: RefCell::new(incoming),
+            packed: Event::new()?,
+            rounds: Cell::new(0),
+            parcels: RefCell::new(parcels),
+            _module: module,
+        })
+    }
+
+    /// Packs what a step has written into the arrays of this number.
+    pub fn start(&self, stream: &Stream, place: u32) -> Result<(), DeviceError> {
+        self.outgoing.start(stream, place)?;
+        self.packed.record(stream)
+    }
+
+    /// Sends it, waits for what others send, and unpacks that into the same arrays.
+    pub fn finish(&self, stream: &Stream, place: u32) -> Result<(), DeviceError> {
+        self.packed.synchronize()?;
+        let mut parcels = self.parcels.borrow_mut();
+        for (parcel, (_, numbers)) in parcels[0].iter_mut().zip(&self.outgoing.messages) {
+            self.outgoing.buffer.read(numbers.start, numbers.len(), &mut parcel.bytes);
+        }
+        self.travel(&mut parcels);
+        let mut incoming = self.incoming.borrow_mut();
+        let Side { messages, buffer, .. } = &mut *incoming;
+        for (parcel, (rank, numbers)) in parcels[1].iter().zip(messages) {
+            if parcel.bytes.is_empty() {
+                return Err(DeviceError::OnRank { rank: *rank, reason: "its device has failed".into() });
+            }
+            buffer.write(numbers.start, &parcel.bytes);
+        }
+        incoming.start(stream, place)
+    }
+
+    /// One round, whatever the outgoing parcels hold.
+    fn travel(&self, parcels: &mut [Vec<Parcel>; 2]) {
+        let [outgoing, mut incoming] = std::mem::take(parcels);
+        for (parcel, (_, numbers)) in incoming.iter_mut().zip(&self.incoming.borrow().messages) {
+            parcel.bytes.resize(numbers.len() * size_of::<T>(), 0);
+        }
+        *parcels = self.ranks.start(outgoing, incoming).finish();
+        self.rounds.set(self.rounds.get() + 1);
+    }
+
+    /// Number of rounds so far.
+    pub fn rounds(&self) -> u64 {
+        self.rounds.get()
+    }
+
+    /// Takes part in all rounds that are left until there were so many, with messages without contents.
+    pub fn conclude(&self, rounds: u64) {
+        let mut parcels = self.parcels.borrow_mut();
+        while self.rounds.get() < rounds {
+            parcels[0].iter_mut().for_each(|parcel| parcel.bytes.clear());
+            self.travel(&mut parcels);
+        }
+    }
+}
