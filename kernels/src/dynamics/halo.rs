@@ -277,13 +277,16 @@ impl<T: Real> HaloExchange<T> {
         }
     }
 
-    /// The outcome of steps after which there should have been so many rounds of messages. After an error this rank still
-    /// takes part in those that are left, as others wait for it.
-    pub fn conclude<V>(&self, rounds: u64, outcome: Result<V, DeviceError>) -> Result<V, DeviceError> {
-        if let (Self::Messages(messages), Err(_)) = (self, &outcome) {
-            messages.conclude(rounds);
+    /// Takes part in a round of messages without contents, for which others wait after this rank's device has failed. Says
+    /// whether there are messages at all.
+    pub fn give_up(&self) -> bool {
+        match self {
+            Self::Memory(_) => false,
+            Self::Messages(messages) => {
+                messages.give_up();
+                true
+            }
         }
-        outcome
     }
 }
 

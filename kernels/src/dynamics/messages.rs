@@ -2,7 +2,7 @@
 //! read into the memory of the host, the ranks send it as messages, and a kernel unpacks what came.
 //!
 //! A round is made by all ranks for each step. A rank that cannot go on takes part in those that are left with messages
-//! without contents, so that no other waits for it for ever ([`Messages::conclude`]).
+//! without contents, so that no other waits for it for ever ([`Messages::give_up`]).
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -150,12 +150,10 @@ impl<T: Real> Messages<T> {
         self.rounds.get()
     }
 
-    /// Takes part in all rounds that are left until there were so many, with messages without contents.
-    pub fn conclude(&self, rounds: u64) {
+    /// A round of messages without contents.
+    pub fn give_up(&self) {
         let mut parcels = self.parcels.borrow_mut();
-        while self.rounds.get() < rounds {
-            parcels[0].iter_mut().for_each(|parcel| parcel.bytes.clear());
-            self.travel(&mut parcels);
-        }
+        parcels[0].iter_mut().for_each(|parcel| parcel.bytes.clear());
+        self.travel(&mut parcels);
     }
 }

@@ -92,8 +92,8 @@ pub enum StepperError {
     /// Displacements are copied on a device, or from nodes that a part of a model does not read.
     #[error("displacements that are copied from node to node need a stepper on the CPU, which reads both nodes")]
     Copied,
-    /// Linear constraints on several devices, or in a part of a model that no ranks complete.
-    #[error("linear constraints need a stepper of the whole model, or steppers of all its parts on CPUs")]
+    /// Linear constraints in a part of a model that no ranks complete.
+    #[error("linear constraints need a stepper of the whole model, or steppers of all its parts")]
     Linear,
     /// Linear constraints beside what they are not computed with.
     #[error("linear constraints are not computed together with {what}")]

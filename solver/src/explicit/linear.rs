@@ -15,18 +15,6 @@ use crate::error::SolveError;
 use crate::observe::Observer;
 use crate::run::conditions::{self, ConditionError, Dofs, ForceSum, is_absolute};
 
-/// Refuses what does not step models with linear constraints.
-///
-/// # Errors
-/// Several devices, or devices of several processes.
-pub(super) fn check_call(setup: &Setup, call: &Call<'_>) -> Result<(), SolveError> {
-    if setup.linear.is_empty() || !call.team.is_several() || call.n_cuda_devices() == 0 {
-        return Ok(());
-    }
-    let what = "linear constraints (*EQUATION, *TIE, …)";
-    Err(call.refuse(format!("{what} are computed on one device, or on CPUs: name one device, or say --device cpu")))
-}
-
 /// Refuses rows that contradict what is prescribed, and notes those that say nothing new.
 ///
 /// # Errors

@@ -50,7 +50,6 @@ pub(super) fn run(
     let began = Instant::now();
     let mesh = &file.mesh();
     periodic::check_call(setup, call, observer)?;
-    linear::check_call(setup, call)?;
     fluid::check_call(mesh, call)?;
     let (assembled, stable) = assembled(file, setup, call)?;
     let Assembled { matter, bound, clock, mut signals, actions, columns, mut histories } = assembled;

@@ -143,6 +143,11 @@ impl Joined {
         Ok(Self { projection, sets })
     }
 
+    /// Degrees of freedom that rows name, ascending.
+    pub fn touched(&self) -> &[u64] {
+        self.projection.touched()
+    }
+
     /// Checks that a device can hold the matrices, before they are made.
     ///
     /// # Errors
@@ -314,6 +319,11 @@ impl HeldTables {
         plan.zeros::<f64, _>(field!(border_right), self.bordered.len());
         plan.zeros::<f64, _>(field!(border_found), self.bordered.len());
         plan
+    }
+
+    /// First row of their energies, which come last.
+    pub fn first_energy(&self) -> usize {
+        self.energy as usize
     }
 
     /// What the kernels take, without arrays.

@@ -100,6 +100,8 @@ pub(super) struct Launches<T> {
     second: Option<SecondStream>,
     /// Sends what other devices read after a step, where there are others.
     exchange: Option<HaloExchange<T>>,
+    /// Lets all devices have the nodes that linear constraints name, before they project these.
+    exchange_of_rows: Option<HaloExchange<T>>,
     _modules: Vec<Module>,
 }
 
@@ -144,6 +146,7 @@ impl<T: Real> Launches<T> {
             corrections: Vec::new(),
             second: None,
             exchange: None,
+            exchange_of_rows: None,
             _modules: Vec::new(),
         };
         if tables.has_fans() {
@@ -267,22 +270,38 @@ impl<T: Real> Launches<T> {
         self.exchange = Some(exchange);
     }
 
-    /// Whether launches go on without the host, so that they may be recorded.
-    pub fn may_be_recorded(&self) -> bool {
-        self.exchange.as_ref().is_none_or(HaloExchange::is_of_devices)
+    /// Has each launch exchange what linear constraints name, before it is projected.
+    pub fn exchange_before_projection(&mut self, exchange: HaloExchange<T>) {
+        self.exchange_of_rows = Some(exchange);
     }
 
-    /// Rounds of messages between devices after so many further launches.
+    /// The exchanges of a launch, in their order.
+    fn exchanges(&self) -> impl Iterator<Item = &HaloExchange<T>> {
+        self.exchange_of_rows.iter().chain(&self.exchange)
+    }
+
+    /// Whether launches go on without the host, so that they may be recorded.
+    pub fn may_be_recorded(&self) -> bool {
+        self.exchanges().all(HaloExchange::is_of_devices)
+    }
+
+    /// Rounds of messages of each exchange after so many further launches.
     pub fn rounds_after(&self, n_launches: u64) -> u64 {
         self.exchange.as_ref().map_or(0, |exchange| exchange.rounds() + n_launches)
     }
 
-    /// The outcome of launches, as [`HaloExchange::conclude`] has it.
+    /// The outcome of launches after which each exchange should have made so many rounds of messages. After an error this rank
+    /// still takes part in those that are left, as others wait for it.
     pub fn conclude<V>(&self, rounds: u64, outcome: Result<V, DeviceError>) -> Result<V, DeviceError> {
-        match &self.exchange {
-            Some(exchange) => exchange.conclude(rounds, outcome),
-            None => outcome,
+        if outcome.is_err() {
+            // The first exchange of a launch is the first that has made fewer rounds.
+            while let Some(exchange) = self.exchanges().min_by_key(|exchange| exchange.rounds()) {
+                if exchange.rounds() >= rounds || !exchange.give_up() {
+                    break;
+                }
+            }
         }
+        outcome
     }
 
     /// Starts one launch, `k` rows after the current one, over the blocks `repeats` times. With `odd` it reads the second
@@ -346,13 +365,18 @@ impl<T: Real> Launches<T> {
         if !makes_step || early.is_some() {
             return Ok(());
         }
-        self.corrections.iter().try_for_each(|pass| start(pass, false))?;
+        let exchange = |exchange: &Option<HaloExchange<T>>| match exchange {
+            Some(exchange) => exchange.start(stream, written).and_then(|()| exchange.finish(stream, written)),
+            None => Ok(()),
+        };
+        let (held, others): (Vec<_>, Vec<_>) =
+            self.corrections.iter().partition(|pass| matches!(pass.last, Last::Held(_)));
+        others.into_iter().try_for_each(|pass| start(pass, false))?;
+        exchange(&self.exchange_of_rows)?;
+        held.iter().try_for_each(|pass| start(pass, false))?;
         if fixes {
-            let held = self.corrections.iter().filter(|pass| matches!(pass.last, Last::Held(_)));
-            held.into_iter().try_for_each(|pass| start(pass, true))?;
+            held.iter().try_for_each(|pass| start(pass, true))?;
         }
-        self.exchange
-            .as_ref()
-            .map_or(Ok(()), |exchange| exchange.start(stream, written).and_then(|()| exchange.finish(stream, written)))
+        exchange(&self.exchange)
     }
 }

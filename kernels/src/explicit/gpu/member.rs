@@ -6,6 +6,7 @@ use pogo_formats::domains::SubDomainsView;
 use pogo_formats::explicit::block::DeviceView;
 
 use super::halo::Devices;
+use super::held::Joined;
 use super::peers::{Peers, Sent, fans_by_messages};
 use super::tables::Tables;
 use super::{GpuError, GpuOptions, GpuReport, GpuStepper};
@@ -31,8 +32,8 @@ pub(super) struct Shared {
 pub(super) enum Lists {
     /// Triangles alone, by the memory of the other devices.
     Fans(Sent),
-    /// With the number of arrays of the state that are sent: u, or u and Δu.
-    Others(HaloLists, usize),
+    /// After each step, with the number of arrays of the state that are sent: u, or u and Δu.
+    Others { sent: HaloLists, n_arrays: usize, of_rows: Option<HaloLists> },
 }
 
 impl Lists {
@@ -40,7 +41,7 @@ impl Lists {
     pub fn own_fans(&self) -> Option<&[u32]> {
         match self {
             Self::Fans(sent) => Some(&sent.own),
-            Self::Others(..) => None,
+            Self::Others { .. } => None,
         }
     }
 }
@@ -52,8 +53,14 @@ impl Shared {
         Devices::new(&problem.blocks, &self.domain, ranks.n_ranks(), ranks.rank() as u32)
     }
 
-    /// What this device computes and sends.
-    pub fn lists<T: Real>(&self, problem: &Problem, view: &DeviceView, tables: &mut Tables<T>) -> Lists {
+    /// What this device computes and sends. `joined` are linear constraints, where there are some.
+    pub fn lists<T: Real>(
+        &self,
+        problem: &Problem,
+        view: &DeviceView,
+        joined: Option<&Joined>,
+        tables: &mut Tables<T>,
+    ) -> Lists {
         if tables.are_fans_alone() {
             let of_part = (view, tables.two_steps, &self.domain[..]);
             if self.exchange == Exchange::Messages {
@@ -61,13 +68,16 @@ impl Shared {
                 let (sent, border, inside) = fans_by_messages(&problem.blocks, of_part, &devices);
                 tables.n_early_fans = border.len();
                 tables.by_fans = [border, inside].concat();
-                return Lists::Others(sent, 2);
+                return Lists::Others { sent, n_arrays: 2, of_rows: None };
             }
             let me = self.accord.ranks.rank() as u32;
             return Lists::Fans(Sent::new(&problem.blocks, view, tables.two_steps, &self.domain, me));
         }
         tables.ground.keep(|node| self.part.local_own(node).is_some());
-        Lists::Others(std::mem::take(&mut tables.sent).lists(), 1)
+        let mut sent = std::mem::take(&mut tables.sent);
+        let of_rows =
+            joined.map(|joined| sent.take_rows(&self.devices(problem), joined.touched(), problem.mesh.dimension));
+        Lists::Others { sent: sent.lists(), n_arrays: 1, of_rows }
     }
 
     /// Number of own nodes.
@@ -93,11 +103,23 @@ impl Shared {
         let gpu = &stepper.gpu;
         let memory = (&mut stepper.arena, &mut stepper.opened);
         let sent = match lists {
-            Lists::Others(lists, n_arrays) => {
+            Lists::Others { sent, n_arrays, of_rows } => {
                 let layout = NodeLayout { n_numbers: unknowns, pitch: unknowns, stride: 1 };
-                let how = (&self.accord, self.exchange);
                 let arrays = [stepper.u, stepper.du];
-                let exchange = lists.connect(gpu, how, memory, &arrays[..*n_arrays], layout)?;
+                let (accord, arena, opened) = (&self.accord, memory.0, memory.1);
+                let mut connect = |lists: &HaloLists, how, n_arrays: usize| {
+                    lists.connect(gpu, (accord, how), (&mut *arena, &mut *opened), &arrays[..n_arrays], layout)
+                };
+                let mut exchange = connect(sent, self.exchange, *n_arrays)?;
+                if let Some(of_rows) = of_rows {
+                    let mut how = self.exchange;
+                    if exchange.host_waits() {
+                        // Devices project between two exchanges, where no host waits for all of them.
+                        how = Exchange::Messages;
+                        exchange = connect(sent, how, *n_arrays)?;
+                    }
+                    stepper.launches.exchange_before_projection(connect(of_rows, how, 2)?);
+                }
                 let host_waits = exchange.host_waits();
                 stepper.launches.exchange_after_steps(exchange);
                 return Ok(host_waits);
@@ -146,7 +168,10 @@ impl<T: Real> GpuMember<T> {
         let part = Part::of(domains, ranks.rank());
         let shared = Shared { accord: Accord::new(ranks), part: part.clone(), domain: domain.to_vec(), exchange };
         let stepper = GpuStepper::of_part(problem, state, signals, options, shared)?;
-        let monitors = OwnMonitors::new(&problem.monitors, problem.mesh.dimension, &part);
+        // Forces of constraints are listed behind all degrees of freedom.
+        let n_dofs = (problem.mesh.n_nodes() * problem.mesh.dimension) as u64;
+        let dofs: Vec<u64> = problem.monitors.iter().map(|dof| dof % n_dofs).collect();
+        let monitors = OwnMonitors::new(&dofs, problem.mesh.dimension, &part);
         Ok(Self { stepper, part, monitors, dimension: problem.mesh.dimension })
     }
 
@@ -173,7 +198,7 @@ impl<T: Real> ElementMember for GpuMember<T> {
         answer.put(&self.part.select(&state.displacement, self.dimension));
         answer.put(&self.part.select(&state.increment, self.dimension));
         answer.put(&state.memory);
-        answer.put(&self.stepper.energies.to_vec()?);
+        answer.put(&self.stepper.counted_energies()?);
         Ok(answer)
     }
 
@@ -186,7 +211,7 @@ impl<T: Real> ElementMember for GpuMember<T> {
         let Some(sums) = self.stepper.energy_sums()? else { return Ok(None) };
         let mut answer = Writer::default();
         answer.put(&[sums.kinetic, sums.strain]);
-        answer.put(&self.stepper.energies.to_vec()?);
+        answer.put(&self.stepper.counted_energies()?);
         Ok(Some(answer))
     }
 }

@@ -128,6 +128,8 @@ pub struct GpuStepper<T: Real> {
     u: [Slice<T>; 2],
     du: [Slice<T>; 2],
     energies: Slice<f64>,
+    /// Rows of it that count: those of linear constraints are the same on all devices, and count on the first.
+    n_energies: usize,
     /// What the host clears or hands to kernels beside `params`.
     done: Slice<u32>,
     mass: Slice<f64>,
@@ -258,20 +260,20 @@ impl<T: Real> GpuStepper<T> {
         if let Some(what) = problem.only_on_cpu() {
             return Err(StepperError::OnlyOnCpu { what }.into());
         }
-        if shared.is_some() && !problem.rows.is_empty() {
-            return Err(StepperError::Linear.into());
-        }
         check_signals(problem, signals)?;
         let view = problem.device.as_ref().ok_or(DeviceError::NoTables)?;
         let gpu = Gpu::open(options.ordinal)?;
         let devices = shared.map(|shared| shared.devices(problem));
         let mut tables = Tables::<T>::new(problem, view, gpu.multiprocessors, devices.as_ref())?;
-        let sent = shared.map(|shared| shared.lists(problem, view, &mut tables));
+        let joined = match problem.rows.is_empty() {
+            true => None,
+            false => Some(Joined::new(problem).map_err(StepperError::from)?),
+        };
+        let sent = shared.map(|shared| shared.lists(problem, view, joined.as_ref(), &mut tables));
         tables.wet = WetTables::new(problem, &tables)?;
-        if !problem.rows.is_empty() {
-            let joined = Joined::new(problem).map_err(StepperError::from)?;
+        if let Some(joined) = &joined {
             joined.check(&gpu, ADVICE)?;
-            tables.held = Some(HeldTables::new(problem, &joined, &mut tables));
+            tables.held = Some(HeldTables::new(problem, joined, &mut tables));
         }
         let fans = arrays::Fans::new(problem, view, &tables);
         let unknowns = Unknowns { of_node: tables.unknowns, dimension: problem.mesh.dimension };
@@ -318,6 +320,10 @@ impl<T: Real> GpuStepper<T> {
             u: [arena.slice("u[0]"), arena.slice("u[1]")],
             du: [arena.slice("du[0]"), arena.slice("du[1]")],
             energies: arena.slice("energies"),
+            n_energies: match (&tables.held, shared) {
+                (Some(held), Some(shared)) if !shared.accord.ranks.leads() => held.first_energy(),
+                _ => tables.n_energy_rows,
+            },
             done: arena.slice("done"),
             mass,
             signals,
@@ -461,9 +467,16 @@ impl<T: Real> GpuStepper<T> {
         [0, 1].map(|column| values.iter().skip(column).step_by(2).sum())
     }
 
+    /// Rows of external work and damped energy, 0 in those that count on another device.
+    fn counted_energies(&self) -> Result<Vec<f64>, DeviceError> {
+        let mut energies = self.energies.to_vec()?;
+        energies[2 * self.n_energies..].fill(0.0);
+        Ok(energies)
+    }
+
     /// External work and damped energy so far, J.
     fn followed(&self) -> Result<[f64; 2], DeviceError> {
-        let [work, damped] = Self::sums(&self.energies.to_vec()?);
+        let [work, damped] = Self::sums(&self.counted_energies()?);
         Ok([work + self.energy_before[0], damped + self.energy_before[1]])
     }
 

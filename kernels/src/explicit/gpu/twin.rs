@@ -121,8 +121,9 @@ pub(in crate::explicit) struct Twin<T> {
     n_unknowns: usize,
     n_energies: usize,
     step: u64,
-    /// What one of several devices sends.
+    /// What one of several devices sends, and what linear constraints name of that.
     sent: HaloLists,
+    of_rows: Option<HaloLists>,
     memory: Vec<Vec<u128>>,
 }
 
@@ -155,8 +156,12 @@ impl<T: Real> Twin<T> {
         let view = problem.device.as_ref().expect("a problem with tables for devices");
         let mut tables = Tables::<T>::new(problem, view, 4, devices)?;
         tables.wet = WetTables::new(problem, &tables)?;
+        let mut of_rows = None;
         if !problem.rows.is_empty() {
-            tables.held = Some(HeldTables::new(problem, &Joined::new(problem)?, &mut tables));
+            let joined = Joined::new(problem)?;
+            let dimension = problem.mesh.dimension;
+            of_rows = devices.map(|devices| tables.sent.take_rows(devices, joined.touched(), dimension));
+            tables.held = Some(HeldTables::new(problem, &joined, &mut tables));
         }
         let unknowns = Unknowns { of_node: tables.unknowns, dimension: problem.mesh.dimension };
         let (u, du) = (unknowns.narrow::<T>(&state.displacement), unknowns.narrow::<T>(&state.increment));
@@ -181,32 +186,57 @@ impl<T: Real> Twin<T> {
         }
         drop(turn);
         let passes = passes(&tables, &mut memory);
-        let (n_unknowns, n_energies) = (u.len(), tables.n_energy_rows);
-        let sent = tables.sent.lists();
-        Ok(Some(Self { library, params, passes, unknowns, n_unknowns, n_energies, step: state.step, sent, memory }))
+        let n_unknowns = u.len();
+        let n_energies = match (&tables.held, devices) {
+            (Some(held), Some(devices)) if devices.me > 0 => held.first_energy(),
+            _ => tables.n_energy_rows,
+        };
+        let (sent, step) = (tables.sent.lists(), state.step);
+        Ok(Some(Self { library, params, passes, unknowns, n_unknowns, n_energies, step, sent, of_rows, memory }))
     }
 
     /// Steps one model by several devices, all of whose steps are recorded: each computes what others wait for, sends it, and computes
-    /// the rest. What a device has no business to read is no number. Returns states and records of all.
+    /// the rest. With linear constraints it computes all, sends what they name, projects, and sends what else others read. What a
+    /// device has no business to read is no number. Returns states and records of all.
     pub fn advance_team(team: &mut [Self], n_steps: usize, signals: &Signals<'_>) -> Vec<(State, Vec<f64>)> {
         let n = team.len();
-        let pairs = || (0..n).flat_map(|from| (0..n).map(move |to| (from, to))).filter(|(from, to)| from != to);
-        let lists: Vec<Vec<Vec<u32>>> =
-            team.iter().map(|twin| (0..n).map(|to| twin.sent.to(to).to_vec()).collect()).collect();
+        let lists = |team: &[Self], of: &dyn Fn(&Self, usize) -> Vec<u32>| -> Vec<Vec<Vec<u32>>> {
+            team.iter().map(|twin| (0..n).map(|to| of(twin, to)).collect()).collect()
+        };
+        let halo = lists(team, &|twin, to| twin.sent.to(to).to_vec());
+        let rows = lists(team, &|twin, to| twin.of_rows.as_ref().map_or(Vec::new(), |rows| rows.to(to).to_vec()));
+        let is_held = team[0].of_rows.is_some();
         let recordings: Vec<u64> = team.iter_mut().map(|twin| twin.prepare(n_steps, signals)).collect();
-        for k in 0..n_steps as u32 {
-            team.iter_mut().for_each(|twin| twin.launch(k, &twin.params, |pass| pass.is_early));
-            for (from, to) in pairs() {
+        let send = |team: &mut [Self], lists: &[Vec<Vec<u32>>], of: &dyn Fn(&Self) -> [Out<T>; 2], forgets: bool| {
+            for (from, to) in (0..n).flat_map(|from| (0..n).map(move |to| (from, to))) {
                 for &node in &lists[from][to] {
-                    let value = team[from].get(1, node);
-                    team[to].set(1, node, &value);
-                    // It has been read.
-                    let none = vec![T::from_f64(f64::NAN); value.len()];
-                    team[to].set(0, node, &none);
+                    let value = team[from].get(of(&team[from])[1], node);
+                    team[to].set(of(&team[to])[1], node, &value);
+                    if forgets {
+                        // It has been read.
+                        let none = vec![T::from_f64(f64::NAN); value.len()];
+                        team[to].set(of(&team[to])[0], node, &none);
+                    }
                 }
             }
+        };
+        let projects = |pass: &Pass<T>| matches!(pass.last, Last::Held(_));
+        for k in 0..n_steps as u32 {
+            let launch = |team: &mut [Self], wanted: &dyn Fn(&Pass<T>) -> bool| {
+                team.iter_mut().for_each(|twin| twin.launch(k, &twin.params, wanted));
+            };
+            launch(team, &|pass| pass.is_early);
+            if !is_held {
+                send(team, &halo, &|twin| twin.params.u, true);
+            }
+            launch(team, &|pass| !pass.is_early && !projects(pass));
+            if is_held {
+                send(team, &rows, &|twin| twin.params.u, false);
+                send(team, &rows, &|twin| twin.params.du, false);
+                launch(team, &projects);
+                send(team, &halo, &|twin| twin.params.u, true);
+            }
             for twin in &mut *team {
-                twin.launch(k, &twin.params, |pass| !pass.is_early);
                 twin.params.u.swap(0, 1);
                 twin.params.du.swap(0, 1);
             }
@@ -219,11 +249,12 @@ impl<T: Real> Twin<T> {
     pub fn forget(team: &mut [Self], me: usize, is_own: impl Fn(u32) -> bool) {
         let mut known: Vec<bool> = (0..team[me].n_nodes()).map(&is_own).collect();
         for from in (0..team.len()).filter(|&from| from != me) {
-            team[from].sent.to(me).iter().for_each(|&node| known[node as usize] = true);
+            let of_rows = team[from].of_rows.iter().flat_map(|rows| rows.to(me));
+            team[from].sent.to(me).iter().chain(of_rows).for_each(|&node| known[node as usize] = true);
         }
         let none = vec![T::from_f64(f64::NAN); team[me].unknowns.of_node];
         for node in (0..known.len()).filter(|&node| !known[node]) {
-            team[me].set(0, node as u32, &none);
+            team[me].set(team[me].params.u[0], node as u32, &none);
         }
     }
 
@@ -231,20 +262,20 @@ impl<T: Real> Twin<T> {
         (self.n_unknowns / self.unknowns.of_node) as u32
     }
 
-    /// Where u of a node is, in the array that a step reads (0) or writes (1).
-    fn place(&self, which: usize, node: u32) -> *mut T {
+    /// Where the numbers of a node are in an array of the state.
+    fn place(&self, array: Out<T>, node: u32) -> *mut T {
         let of_node = self.unknowns.of_node;
         assert!((node as usize + 1) * of_node <= self.n_unknowns);
-        self.params.u[which].at(node as usize * of_node).address() as *mut T
+        array.at(node as usize * of_node).address() as *mut T
     }
 
-    fn get(&self, which: usize, node: u32) -> Vec<T> {
-        values(self.place(which, node) as u64, self.unknowns.of_node)
+    fn get(&self, array: Out<T>, node: u32) -> Vec<T> {
+        values(self.place(array, node) as u64, self.unknowns.of_node)
     }
 
-    fn set(&mut self, which: usize, node: u32, value: &[T]) {
+    fn set(&mut self, array: Out<T>, node: u32, value: &[T]) {
         // SAFETY: inside the array, which nobody else reads now.
-        unsafe { std::ptr::copy_nonoverlapping(value.as_ptr(), self.place(which, node), self.unknowns.of_node) };
+        unsafe { std::ptr::copy_nonoverlapping(value.as_ptr(), self.place(array, node), self.unknowns.of_node) };
     }
 
     /// Names of the kernels of a step.

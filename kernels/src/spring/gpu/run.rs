@@ -152,9 +152,10 @@ impl<T: Real> GpuStepper<'_, T> {
     /// Takes steps between which no spring comes or goes by command.
     fn run(&mut self, n_steps: usize, record: &[u64]) -> Result<(), DeviceError> {
         let rounds = self.shared.as_ref().map(|shared| shared.exchange.rounds() + n_steps as u64);
-        let mut outcome = self.make_steps(n_steps, record);
-        if let (Some(shared), Some(rounds)) = (&self.shared, rounds) {
-            outcome = shared.exchange.conclude(rounds, outcome);
+        let outcome = self.make_steps(n_steps, record);
+        if let (Some(shared), Some(rounds), Err(_)) = (&self.shared, rounds, &outcome) {
+            // Others wait for what this rank does not send.
+            while shared.exchange.rounds() < rounds && shared.exchange.give_up() {}
         }
         let outcome = outcome.and_then(|()| self.read_log());
         self.agree(outcome)

@@ -156,6 +156,37 @@ fn linear_constraints_on_the_host_as_on_the_cpu() {
 }
 
 #[test]
+fn parts_with_linear_constraints_on_the_host_have_the_bits_of_one_device() {
+    for (kind, cells, capacity) in [(ElementKind::Cpe4, [17, 14, 0], 60), (ElementKind::C3d8, [9, 8, 8], 60)] {
+        let case = Arranged::new(box_mesh(kind, cells, 1e-3, 0.2), &[isotropic(210e9, 0.3)], capacity);
+        let mut problem = case.problem();
+        constrain(&mut problem, case.mesh.n_nodes() as u64);
+        let name = kind.name();
+        compare_parts::<f64>(&case, &problem, &format!("constraints, {name} halves"), 2, &|b, n| 2 * b / n);
+        compare_parts::<f32>(&case, &problem, &format!("constraints, {name} strewn"), 3, &|b, _| b % 3);
+    }
+}
+
+/// Sub-domains of one device, and devices, give the bits of one.
+#[test]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
+fn linear_constraints_in_parts() {
+    let every: Vec<u32> = (0..crate::device::n_devices().unwrap().min(4)).collect();
+    for kind in [ElementKind::Cpe3, ElementKind::Cpe4r, ElementKind::C3d4, ElementKind::C3d8] {
+        let cells = if kind.dimension() == 2 { [90, 60, 0] } else { [16, 14, 12] };
+        let case = Arranged::new(box_mesh(kind, cells, 1e-3, 0.2), &[isotropic(200e9, 0.3)], 250);
+        let mut problem = case.problem();
+        constrain(&mut problem, case.mesh.n_nodes() as u64);
+        println!("constraints, {}", kind.name());
+        for (ordinals, exchange) in ways(&every) {
+            let k = ordinals.len();
+            parts_of::<f64>(&case, &problem, ordinals, exchange, |b, n| (b * k / n) as u32);
+            parts_of::<f32>(&case, &problem, ordinals, exchange, |b, _| (b / 2 % k) as u32);
+        }
+    }
+}
+
+#[test]
 #[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn linear_constraints_as_on_the_cpu() {
     let mut check = |what: &str, case: Arranged| {
