@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use super::driver::{self, Address};
 use super::values::Plain;
@@ -36,31 +37,21 @@ impl<T: Plain> HostBuffer<T> {
         self.start as Address
     }
 
-    /// Copies values from `first` on as bytes, which replace those of `bytes`. No kernel writes them now.
+    /// The bytes of some values, which no kernel writes now.
     ///
     /// # Panics
-    /// If there are too few values.
-    pub fn read(&self, first: usize, len: usize, bytes: &mut Vec<u8>) {
-        assert!(first + len <= self.len, "fewer values than are read");
-        bytes.clear();
-        // SAFETY: inside the array; numbers have no padding.
-        let values = unsafe {
-            std::slice::from_raw_parts(self.start.cast::<u8>().add(first * size_of::<T>()), len * size_of::<T>())
-        };
-        bytes.extend_from_slice(values);
+    /// If there are fewer.
+    pub fn bytes(&self, values: Range<usize>) -> &[u8] {
+        let all = self.len * size_of::<T>();
+        // SAFETY: as many bytes as were allocated; numbers have no padding.
+        let bytes = unsafe { std::slice::from_raw_parts(self.start.cast::<u8>(), all) };
+        &bytes[values.start * size_of::<T>()..values.end * size_of::<T>()]
     }
 
-    /// Overwrites values from `first` on. No kernel uses them now.
-    ///
-    /// # Panics
-    /// If there are more than the array holds.
-    pub fn write(&mut self, first: usize, bytes: &[u8]) {
-        assert!(first * size_of::<T>() + bytes.len() <= self.len * size_of::<T>(), "more values than the array holds");
-        // SAFETY: inside the array.
-        unsafe {
-            let to = self.start.cast::<u8>().add(first * size_of::<T>());
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
-        }
+    /// All bytes. No kernel uses them now.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as many bytes as were allocated, which this value alone has.
+        unsafe { std::slice::from_raw_parts_mut(self.start.cast::<u8>(), self.len * size_of::<T>()) }
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::halo::{Halo, HaloLists};
 use crate::device::{Arena, DeviceError, Event, Gpu, HostBuffer, Kernel, Module, Stream, arguments};
-use crate::ranks::{Parcel, Ranks, Reader, Writer};
+use crate::ranks::{Ranks, Reader, Writer};
 use crate::simd::Real;
 
 /// Most thread blocks that pack.
@@ -68,8 +68,6 @@ pub(crate) struct Messages<T> {
     packed: Event,
     /// How many were made.
     rounds: Cell<u64>,
-    /// Buffers of the messages that leave and of those that come.
-    parcels: RefCell<[Vec<Parcel>; 2]>,
     _module: Module,
 }
 
@@ -95,17 +93,12 @@ impl<T: Real> Messages<T> {
         let module = gpu.module("exchange")?;
         let outgoing = Side::new((gpu, &module), "pack", sent, halo, arena)?;
         let incoming = Side::new((gpu, &module), "unpack", &read, halo, arena)?;
-        let parcels = [&outgoing, &incoming].map(|side| {
-            let parcel = |&(rank, _): &(usize, Range<usize>)| Parcel { rank, bytes: Vec::new() };
-            side.messages.iter().map(parcel).collect()
-        });
         Ok(Self {
             ranks: ranks.clone(),
             outgoing,
             incoming: RefCell::new(incoming),
             packed: Event::new()?,
             rounds: Cell::new(0),
-            parcels: RefCell::new(parcels),
             _module: module,
         })
     }
@@ -119,30 +112,32 @@ impl<T: Real> Messages<T> {
     /// Sends it, waits for what others send, and unpacks that into the same arrays.
     pub fn finish(&self, stream: &Stream, place: u32) -> Result<(), DeviceError> {
         self.packed.synchronize()?;
-        let mut parcels = self.parcels.borrow_mut();
-        for (parcel, (_, numbers)) in parcels[0].iter_mut().zip(&self.outgoing.messages) {
-            self.outgoing.buffer.read(numbers.start, numbers.len(), &mut parcel.bytes);
-        }
-        self.travel(&mut parcels);
-        let mut incoming = self.incoming.borrow_mut();
-        let Side { messages, buffer, .. } = &mut *incoming;
-        for (parcel, (rank, numbers)) in parcels[1].iter().zip(messages) {
-            if parcel.bytes.is_empty() {
-                return Err(DeviceError::OnRank { rank: *rank, reason: "its device has failed".into() });
-            }
-            buffer.write(numbers.start, &parcel.bytes);
-        }
-        incoming.start(stream, place)
+        self.round(true)?;
+        self.incoming.borrow().start(stream, place)
     }
 
-    /// One round, whatever the outgoing parcels hold.
-    fn travel(&self, parcels: &mut [Vec<Parcel>; 2]) {
-        let [outgoing, mut incoming] = std::mem::take(parcels);
-        for (parcel, (_, numbers)) in incoming.iter_mut().zip(&self.incoming.borrow().messages) {
-            parcel.bytes.resize(numbers.len() * size_of::<T>(), 0);
+    /// One round, in which this rank sends what it has packed, or messages without contents.
+    fn round(&self, goes_on: bool) -> Result<(), DeviceError> {
+        let mut incoming = self.incoming.borrow_mut();
+        let outgoing = self.outgoing.messages.iter().map(|(rank, numbers)| {
+            let numbers = if goes_on { numbers.clone() } else { 0..0 };
+            (*rank, self.outgoing.buffer.bytes(numbers))
+        });
+        let outgoing: Vec<_> = outgoing.collect();
+        let Side { messages, buffer, .. } = &mut *incoming;
+        let mut room = Vec::with_capacity(messages.len());
+        let mut rest = buffer.bytes_mut();
+        for (rank, numbers) in &*messages {
+            let own;
+            (own, rest) = rest.split_at_mut(numbers.len() * size_of::<T>());
+            room.push((*rank, own));
         }
-        *parcels = self.ranks.start(outgoing, incoming).finish();
+        let came = self.ranks.exchange(&outgoing, &mut room);
         self.rounds.set(self.rounds.get() + 1);
+        match came.iter().position(|&n_bytes| n_bytes == 0) {
+            Some(at) => Err(DeviceError::OnRank { rank: messages[at].0, reason: "its device has failed".into() }),
+            None => Ok(()),
+        }
     }
 
     /// Number of rounds so far.
@@ -152,8 +147,7 @@ impl<T: Real> Messages<T> {
 
     /// A round of messages without contents.
     pub fn give_up(&self) {
-        let mut parcels = self.parcels.borrow_mut();
-        parcels[0].iter_mut().for_each(|parcel| parcel.bytes.clear());
-        self.travel(&mut parcels);
+        // This rank has failed already.
+        let _ = self.round(false);
     }
 }

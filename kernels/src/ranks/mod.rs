@@ -57,6 +57,22 @@ pub trait Ranks: Send + Sync + Debug {
     /// keep their order.
     fn start(&self, outgoing: Vec<Parcel>, incoming: Vec<Parcel>) -> Box<dyn Pending>;
 
+    /// Sends bytes to some ranks and receives those of others, with as few copies as there can be. Parcels between two ranks keep
+    /// their order, these and those of [`start`](Self::start). Returns how many bytes came of each rank of `incoming`.
+    ///
+    /// # Panics
+    /// If more bytes come than there is room for.
+    fn exchange(&self, outgoing: &[(usize, &[u8])], incoming: &mut [(usize, &mut [u8])]) -> Vec<usize> {
+        let sent = outgoing.iter().map(|&(rank, bytes)| Parcel { rank, bytes: bytes.to_vec() }).collect();
+        let room = incoming.iter().map(|(rank, bytes)| Parcel { rank: *rank, bytes: vec![0; bytes.len()] }).collect();
+        let [_, came] = self.start(sent, room).finish();
+        let copy = |((_, to), parcel): (&mut (usize, &mut [u8]), Parcel)| {
+            to[..parcel.bytes.len()].copy_from_slice(&parcel.bytes);
+            parcel.bytes.len()
+        };
+        incoming.iter_mut().zip(came).map(copy).collect()
+    }
+
     /// The bytes that rank 0 has given; what others give does not matter. Collective.
     fn broadcast(&self, bytes: Vec<u8>) -> Vec<u8>;
 

@@ -83,6 +83,16 @@ impl Ranks for Threads {
         Box::new(Awaited { ranks: self.clone(), outgoing, incoming })
     }
 
+    fn exchange(&self, outgoing: &[(usize, &[u8])], incoming: &mut [(usize, &mut [u8])]) -> Vec<usize> {
+        outgoing.iter().for_each(|&(rank, bytes)| self.mailbox(false, self.rank, rank).put(bytes.to_vec()));
+        let take = |(rank, to): &mut (usize, &mut [u8])| {
+            let bytes = self.mailbox(false, *rank, self.rank).take();
+            to[..bytes.len()].copy_from_slice(&bytes);
+            bytes.len()
+        };
+        incoming.iter_mut().map(take).collect()
+    }
+
     fn broadcast(&self, bytes: Vec<u8>) -> Vec<u8> {
         if self.rank > 0 {
             return self.mailbox(true, 0, self.rank).take();
@@ -120,6 +130,9 @@ mod tests {
                             let incoming = vec![Parcel { rank: left, bytes: vec![0; 8] }];
                             let [_, incoming] = ranks.start(outgoing, incoming).finish();
                             came.push(incoming[0].bytes.clone());
+                            let (sent, mut room) = ([me as u8, 100 + round], [0; 8]);
+                            let n = ranks.exchange(&[(right, &sent)], &mut [(left, &mut room)]);
+                            assert_eq!((n, &room[..2]), (vec![2], &[left as u8, 100 + round][..]));
                         }
                         assert!(came.into_iter().eq((0..50).map(|round| vec![left as u8, round])));
                         let gathered = ranks.gather(vec![me as u8]);

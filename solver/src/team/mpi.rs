@@ -67,6 +67,52 @@ fn cores() -> Vec<u8> {
     format!("{} {allowed}", host()).into_bytes()
 }
 
+/// Starts to receive bytes of a rank.
+///
+/// # Safety
+/// The buffer stays where it is, and nobody uses it, until the request is done.
+unsafe fn receive(rank: usize, bytes: &mut [u8]) -> ffi::MPI_Request {
+    let mut request = std::mem::MaybeUninit::uninit();
+    // SAFETY: the buffer is as long as it says; the caller keeps it.
+    unsafe {
+        let (buffer, length) = (bytes.as_mut_ptr().cast(), count(bytes.len()));
+        let (from, kind, world) = (rank as c_int, ffi::RSMPI_UINT8_T, ffi::RSMPI_COMM_WORLD);
+        ffi::MPI_Irecv(buffer, length, kind, from, TAG, world, request.as_mut_ptr());
+        request.assume_init()
+    }
+}
+
+/// Starts to send bytes to a rank.
+///
+/// # Safety
+/// The buffer stays where it is and as it is until the request is done.
+unsafe fn send(rank: usize, bytes: &[u8]) -> ffi::MPI_Request {
+    let mut request = std::mem::MaybeUninit::uninit();
+    // SAFETY: the buffer is as long as it says; the caller keeps it.
+    unsafe {
+        let (buffer, length) = (bytes.as_ptr().cast(), count(bytes.len()));
+        let (to, kind, world) = (rank as c_int, ffi::RSMPI_UINT8_T, ffi::RSMPI_COMM_WORLD);
+        ffi::MPI_Isend(buffer, length, kind, to, TAG, world, request.as_mut_ptr());
+        request.assume_init()
+    }
+}
+
+/// Waits until all requests are done.
+fn wait_for(requests: &mut [ffi::MPI_Request]) -> Vec<ffi::MPI_Status> {
+    let mut statuses = vec![ffi::MPI_Status::default_status(); requests.len()];
+    // SAFETY: requests that were started, and as many statuses.
+    unsafe { ffi::MPI_Waitall(requests.len() as c_int, requests.as_mut_ptr(), statuses.as_mut_ptr()) };
+    statuses
+}
+
+/// Bytes of a receive that is done.
+fn n_received(status: &ffi::MPI_Status) -> usize {
+    let mut n_bytes = 0;
+    // SAFETY: the status of a receive of bytes that is done.
+    unsafe { ffi::MPI_Get_count(status, ffi::RSMPI_UINT8_T, &mut n_bytes) };
+    n_bytes.max(0) as usize
+}
+
 /// Requests with their buffers, which must not move or go before they are done.
 struct Requests {
     requests: Vec<ffi::MPI_Request>,
@@ -79,16 +125,9 @@ unsafe impl Send for Requests {}
 
 impl Pending for Requests {
     fn finish(mut self: Box<Self>) -> [Vec<Parcel>; 2] {
-        let mut statuses = vec![ffi::MPI_Status::default_status(); self.requests.len()];
-        // SAFETY: requests that were started, and as many statuses.
-        unsafe {
-            ffi::MPI_Waitall(self.requests.len() as c_int, self.requests.as_mut_ptr(), statuses.as_mut_ptr());
-        }
+        let statuses = wait_for(&mut self.requests);
         for (parcel, status) in self.incoming.iter_mut().zip(&statuses) {
-            let mut n_bytes = 0;
-            // SAFETY: the status of a receive of bytes that is done.
-            unsafe { ffi::MPI_Get_count(status, ffi::RSMPI_UINT8_T, &mut n_bytes) };
-            parcel.bytes.truncate(n_bytes.max(0) as usize);
+            parcel.bytes.truncate(n_received(status));
         }
         [std::mem::take(&mut self.outgoing), std::mem::take(&mut self.incoming)]
     }
@@ -139,30 +178,25 @@ impl Ranks for Processes {
         self.rank_on_host
     }
 
-    fn start(&self, mut outgoing: Vec<Parcel>, mut incoming: Vec<Parcel>) -> Box<dyn Pending> {
+    fn start(&self, outgoing: Vec<Parcel>, mut incoming: Vec<Parcel>) -> Box<dyn Pending> {
         let _guard = self.one_at_a_time();
-        let mut requests = Vec::with_capacity(outgoing.len() + incoming.len());
-        for parcel in &mut incoming {
-            let mut request = std::mem::MaybeUninit::uninit();
-            // SAFETY: the buffer is as long as it says and stays in `Requests` until the receive is done.
-            unsafe {
-                let (buffer, length) = (parcel.bytes.as_mut_ptr().cast(), count(parcel.bytes.len()));
-                let (from, kind, world) = (parcel.rank as c_int, ffi::RSMPI_UINT8_T, ffi::RSMPI_COMM_WORLD);
-                ffi::MPI_Irecv(buffer, length, kind, from, TAG, world, request.as_mut_ptr());
-                requests.push(request.assume_init());
-            }
-        }
-        for parcel in &mut outgoing {
-            let mut request = std::mem::MaybeUninit::uninit();
-            // SAFETY: as above.
-            unsafe {
-                let (buffer, length) = (parcel.bytes.as_ptr().cast(), count(parcel.bytes.len()));
-                let (to, kind, world) = (parcel.rank as c_int, ffi::RSMPI_UINT8_T, ffi::RSMPI_COMM_WORLD);
-                ffi::MPI_Isend(buffer, length, kind, to, TAG, world, request.as_mut_ptr());
-                requests.push(request.assume_init());
-            }
-        }
+        // SAFETY: the buffers stay in `Requests` until all is done.
+        let received = incoming.iter_mut().map(|parcel| unsafe { receive(parcel.rank, &mut parcel.bytes) });
+        let mut requests: Vec<_> = received.collect();
+        // SAFETY: as above.
+        requests.extend(outgoing.iter().map(|parcel| unsafe { send(parcel.rank, &parcel.bytes) }));
         Box::new(Requests { requests, outgoing, incoming })
+    }
+
+    fn exchange(&self, outgoing: &[(usize, &[u8])], incoming: &mut [(usize, &mut [u8])]) -> Vec<usize> {
+        let _guard = self.one_at_a_time();
+        // SAFETY: the buffers stay borrowed until all is done, which is before this returns.
+        let received = incoming.iter_mut().map(|(rank, bytes)| unsafe { receive(*rank, bytes) });
+        let mut requests: Vec<_> = received.collect();
+        // SAFETY: as above.
+        requests.extend(outgoing.iter().map(|(rank, bytes)| unsafe { send(*rank, bytes) }));
+        let statuses = wait_for(&mut requests);
+        statuses[..incoming.len()].iter().map(n_received).collect()
     }
 
     fn broadcast(&self, mut bytes: Vec<u8>) -> Vec<u8> {
