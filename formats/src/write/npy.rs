@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use rayon::prelude::*;
 use zip::ZipWriter;
 
 use super::{OutputError, write_atomically};
@@ -109,17 +110,20 @@ pub(super) fn start_entry<W: Write + Seek>(out: &mut ZipWriter<W>, key: &str, by
     Ok(out.start_file(format!("{key}.npy"), options)?)
 }
 
-/// Writes rows of three numbers as (n, 3): `<f8` or `<i4` by the type.
+/// Writes rows of three numbers as (n, 3): `<f8` or `<i4` by the type. They come in pieces, which all threads write: `first`
+/// holds the first row of each piece, and behind them n; `rows` are those of a piece.
 ///
 /// # Errors
 /// [`OutputError::Io`].
-pub fn write_rows<T: Number>(path: &Path, n: usize, rows: impl Iterator<Item = [T; 3]>) -> Result<(), OutputError> {
-    write_atomically(path, |out| {
-        write_header(out, T::KIND, &[n, 3])?;
-        for row in rows {
-            row.into_iter().try_for_each(|value| value.write(out))?;
-        }
-        Ok(())
+pub fn write_rows<T: Number, R: Iterator<Item = [T; 3]>>(
+    path: &Path,
+    first: &[usize],
+    rows: impl Fn(usize) -> R + Sync,
+) -> Result<(), OutputError> {
+    let (n, n_pieces) = (first.last().copied().unwrap_or_default(), first.len().saturating_sub(1));
+    write_rows_in_any_order::<T, OutputError>(path, &[n, 3], |writer| {
+        let piece = |piece: usize| writer.values(first[piece], rows(piece).flatten());
+        (0..n_pieces).into_par_iter().try_for_each(piece).map_err(OutputError::io(path))
     })
 }
 
@@ -226,13 +230,32 @@ impl RowWriter<'_> {
     /// # Errors
     /// Those of the file.
     pub fn row<T: Number>(&self, row: usize, values: impl Iterator<Item = T>) -> io::Result<()> {
+        self.values(row, values.take(self.width))
+    }
+
+    /// Writes values from a row on.
+    fn values<T: Number>(&self, row: usize, values: impl Iterator<Item = T>) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(self.width * size_of::<T>());
-        for value in values.take(self.width) {
+        for value in values {
             value.write(&mut bytes)?;
         }
         let at = self.start + (row * self.width * size_of::<T>()) as u64;
-        std::os::unix::fs::FileExt::write_all_at(self.file, &bytes, at)
+        std::os::unix::fs::FileExt::write_all_at(self.file, &bytes, at)?;
+        start_writing(self.file, at, bytes.len() as u64);
+        Ok(())
     }
+}
+
+/// Asks the system to bring a part of a file to the disk now, so that there is less to wait for at the end.
+fn start_writing(file: &File, at: u64, bytes: u64) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: an open file. An error is one of the disk, and comes again when the file is closed.
+    let _ = unsafe {
+        use std::os::fd::AsRawFd;
+        libc::sync_file_range(file.as_raw_fd(), at as i64, bytes as i64, libc::SYNC_FILE_RANGE_WRITE)
+    };
+    #[cfg(not(target_os = "linux"))]
+    let _ = (file, at, bytes);
 }
 
 /// A number of an array.
@@ -342,13 +365,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("u.npy");
         let rows = [[1.0, -2.5, 3e-300], [f64::MAX, 0.0, -0.0]];
-        write_rows(&path, 2, rows.into_iter()).unwrap();
+        write_rows(&path, &[0, 1, 1, 2], |piece| rows[piece / 2..piece.div_ceil(2)].iter().copied()).unwrap();
         assert_eq!(read_rows(&path, 2).unwrap(), rows.concat());
         assert_eq!(std::fs::metadata(&path).unwrap().len() % 16, 0);
         assert!(read_rows(&path, 3).unwrap_err().to_string().contains("another model"));
-        write_rows(&path, 2, [[0.0; 3], [0.0, f64::NAN, 0.0]].into_iter()).unwrap();
+        write_rows(&path, &[0, 2], |_| [[0.0; 3], [0.0, f64::NAN, 0.0]].into_iter()).unwrap();
         assert!(read_rows(&path, 2).unwrap_err().to_string().contains("row 1 has the value NaN"));
-        write_rows(&path, 1, [[1_u32, 2, 3]].into_iter()).unwrap();
+        write_rows(&path, &[0, 1], |_| [[1_u32, 2, 3]].into_iter()).unwrap();
         assert!(read_rows(&path, 1).unwrap_err().to_string().contains("64-bit floats"));
         std::fs::write(&path, "x").unwrap();
         assert!(read_rows(&path, 1).unwrap_err().to_string().contains("not a NumPy array"));

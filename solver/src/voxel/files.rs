@@ -15,6 +15,9 @@ use super::{fields, picture};
 use crate::call::Call;
 use crate::error::SolveError;
 
+/// Nodes of a piece of a file, some of which are made and written at the same time.
+const PIECE: usize = 1 << 15;
+
 /// `stem.extension`, or `stem-CASE.extension` where there are several cases.
 fn file_name(stem: &str, case: &LoadCase, extension: &str) -> String {
     if case.name.is_empty() { format!("{stem}.{extension}") } else { format!("{stem}-{}.{extension}", case.name) }
@@ -84,8 +87,11 @@ pub(super) fn write_case(
             summary.files.push("nodes.npy".into());
         }
         let name = file_name("displacement", case, "npy");
-        let rows = solution.displacement.chunks_exact(3).map(|u| [u[0], u[1], u[2]]);
-        npy::write_rows(&folder.join(&name), n, rows)?;
+        let first: Vec<usize> = (0..n).step_by(PIECE).chain([n]).collect();
+        let rows = |piece: usize| {
+            solution.displacement[3 * first[piece]..3 * first[piece + 1]].chunks_exact(3).map(|u| [u[0], u[1], u[2]])
+        };
+        npy::write_rows(&folder.join(&name), &first, rows)?;
         summary.files.push(name);
     }
     if call.settings.fields && !output.fields.is_empty() {
@@ -119,6 +125,10 @@ pub(super) fn write_case(
 
 /// `nodes.npy`: places of all nodes in the grid.
 fn write_positions(mesh: &VoxelMeshView<'_>, folder: &Path) -> Result<(), SolveError> {
-    let positions = (0..mesh.bricks.n_bricks()).flat_map(|brick| mesh.bricks.node_positions(brick));
-    Ok(npy::write_rows(&folder.join("nodes.npy"), mesh.bricks.n_nodes(), positions)?)
+    let (bricks, n) = (&mesh.bricks, mesh.bricks.n_bricks());
+    // A brick has 512 nodes at most.
+    let cuts: Vec<usize> = (0..n).step_by(PIECE / 512).chain([n]).collect();
+    let first: Vec<usize> = cuts.iter().map(|&brick| bricks.node_first[brick] as usize).collect();
+    let rows = |piece: usize| (cuts[piece]..cuts[piece + 1]).flat_map(|brick| bricks.node_positions(brick));
+    Ok(npy::write_rows(&folder.join("nodes.npy"), &first, rows)?)
 }
