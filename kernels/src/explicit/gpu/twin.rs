@@ -7,10 +7,10 @@ use super::arrays;
 use super::ground::{self, Ground};
 use super::halo::Devices;
 use super::held::{self, Held, HeldTables, Joined};
-use super::launches::Last;
-use super::layout::{Params, THREADS};
-
+use super::launches::{Last, felt_by};
+use super::layout::{Material, Params, THREADS};
 use super::tables::Tables;
+use super::viscous::{self, Viscous, ViscousTables};
 use super::wet::{Wet, WetTables};
 use super::{Unknowns, grids, laws, layout, wet};
 use crate::device::field;
@@ -48,6 +48,7 @@ fn compile(double: bool) -> Option<libloading::Library> {
          #include \"{sources}/explicit/gpu/solids.cu\"\n\
          #include \"{sources}/explicit/gpu/march.cu\"\n\
          #include \"{sources}/explicit/gpu/corrections.cu\"\n\
+         #include \"{sources}/explicit/gpu/viscous.cu\"\n\
          #include \"{sources}/explicit/gpu/fluids_plane.cu\"\n\
          #include \"{sources}/explicit/gpu/fluids.cu\"\n\
          typedef {real} R;\n\
@@ -58,6 +59,7 @@ fn compile(double: bool) -> Option<libloading::Library> {
                  if (kind == 2) ((void (*)(Params<R>, u32, Material<R>))kernel)(*p, k, *(const Material<R> *)last);\n\
                  if (kind == 3) ((void (*)(Params<R>, u32, Ground))kernel)(*p, k, *(const Ground *)last);\n\
                  if (kind == 4) ((void (*)(Params<R>, u32, Held))kernel)(*p, k, *(const Held *)last);\n\
+                 if (kind == 5) ((void (*)(Params<R>, u32, Viscous<R>))kernel)(*p, k, *(const Viscous<R> *)last);\n\
              }});\n\
          }}\n\
          extern \"C\" void place(const Params<R> *p, u32 blocks, const double *x, u32 dimension, double length, double quantum, u32 tiles) {{\n\
@@ -69,6 +71,7 @@ fn compile(double: bool) -> Option<libloading::Library> {
     drop(wet::header::header().compiler(folder.path()));
     drop(ground::header::header().compiler(folder.path()));
     drop(held::header::header().compiler(folder.path()));
+    drop(viscous::header::header().compiler(folder.path()));
     let mut compiler = layout::header::header().compiler(folder.path());
     compiler.args(["-O1", "-w", "-shared", "-fPIC", "-o", "twin.so", "twin.cpp"]);
     if double {
@@ -104,11 +107,52 @@ impl<T> Pass<T> {
         match &self.last {
             Last::Act(_) | Last::Nothing => (std::ptr::null(), 0),
             Last::Wet(wet) => (std::ptr::from_ref(wet).cast(), 1),
-            Last::Material(material) => (std::ptr::from_ref(material).cast(), 2),
+            Last::Material(_, material) => (std::ptr::from_ref(material).cast(), 2),
             Last::Ground(ground) => (std::ptr::from_ref(ground).cast(), 3),
             Last::Held(held) => (std::ptr::from_ref(held).cast(), 4),
+            Last::Viscous(viscous) => (std::ptr::from_ref(viscous).cast(), 5),
             Last::Peers => unreachable!("no devices"),
         }
+    }
+}
+
+/// A group of materials that feel the same.
+struct TwinOfGroup<T> {
+    feel: Pass<T>,
+    viscous: Viscous<T>,
+    materials: In<Material<T>>,
+    has: Vec<bool>,
+}
+
+/// What elements feel beside the displacement.
+struct TwinOfViscous<T> {
+    /// With the arrays.
+    viscous: Viscous<T>,
+    groups: Vec<TwinOfGroup<T>>,
+    moves: Pass<T>,
+    ends: Vec<Pass<T>>,
+}
+
+impl<T: Real> TwinOfViscous<T> {
+    fn new(tables: &ViscousTables<T>, start: &[T], memory: &mut Vec<Vec<u128>>) -> Option<Self> {
+        if tables.is_empty() {
+            return None;
+        }
+        let mut viscous = tables.viscous();
+        memory.append(&mut tables.plan(start).place_on_host(&mut viscous));
+        let pass = |(name, blocks): (&str, u32), viscous: Viscous<T>| {
+            let (kernel, last) = (format!("{name}_{}", T::NAME), Last::Viscous(viscous));
+            Pass { kernel, blocks, threads: THREADS, bytes: 0, list: In::null(), is_early: false, last }
+        };
+        let mut groups = Vec::new();
+        for (number, group) in tables.groups.iter().enumerate() {
+            let viscous = tables.of_group(viscous, number);
+            let materials = In::from_address(array(memory, &group.materials));
+            let feel = pass(tables.feel(), viscous);
+            groups.push(TwinOfGroup { feel, viscous, materials, has: group.has.clone() });
+        }
+        let ends = tables.ends().into_iter().map(|kernel| pass(kernel, viscous)).collect();
+        Some(Self { viscous, groups, moves: pass(tables.moves(), viscous), ends })
     }
 }
 
@@ -117,6 +161,7 @@ pub(in crate::explicit) struct Twin<T> {
     library: &'static libloading::Library,
     params: Params<T>,
     passes: Vec<Pass<T>>,
+    viscous: Option<TwinOfViscous<T>>,
     unknowns: Unknowns,
     n_unknowns: usize,
     n_energies: usize,
@@ -153,6 +198,7 @@ impl<T: Real> Twin<T> {
         let Some(library) = library(size_of::<T>() == 8) else { return Ok(None) };
         problem.check(state, problem.mesh.n_nodes())?;
         let view = problem.device.as_ref().expect("a problem with tables for devices");
+        let of_start = viscous::memory::<T>(problem, state)?;
         let mut tables = Tables::<T>::new(problem, view, 4, devices)?;
         tables.wet = WetTables::new(problem, &tables)?;
         if !problem.rows.is_empty() {
@@ -181,9 +227,11 @@ impl<T: Real> Twin<T> {
         }
         drop(turn);
         let passes = passes(&tables, &mut memory);
+        let viscous = TwinOfViscous::new(&tables.viscous, &of_start, &mut memory);
         let (n_unknowns, n_energies) = (u.len(), tables.n_energy_rows);
         let sent = tables.sent.lists();
-        Ok(Some(Self { library, params, passes, unknowns, n_unknowns, n_energies, step: state.step, sent, memory }))
+        let step = state.step;
+        Ok(Some(Self { library, params, passes, viscous, unknowns, n_unknowns, n_energies, step, sent, memory }))
     }
 
     /// Steps one model by several devices, all of whose steps are recorded: each computes what others wait for, sends it, and computes
@@ -253,7 +301,6 @@ impl<T: Real> Twin<T> {
     }
 
     fn launch(&self, k: u32, params: &Params<T>, wanted: impl Fn(&Pass<T>) -> bool) {
-        type Step<T> = unsafe extern "C" fn(*mut c_void, *const Params<T>, u32, *const c_void, u32, u32, u32, u32);
         let makes_step = params.force_out.address() == 0;
         let fixes = (self.step + u64::from(k) + 1).is_multiple_of(FIX_EVERY);
         let is_due = |pass: &&Pass<T>| match &pass.last {
@@ -262,7 +309,25 @@ impl<T: Real> Twin<T> {
             _ => true,
         };
         let _turn = turn();
-        for pass in self.passes.iter().filter(is_due).filter(|pass| wanted(pass)) {
+        let due = self.passes.iter().filter(is_due).filter(|pass| wanted(pass));
+        let Some(viscous) = self.viscous.as_ref().filter(|_| makes_step) else {
+            return self.start(k, params, due);
+        };
+        let (corrections, elements): (Vec<_>, Vec<_>) = due.partition(|pass| matches!(pass.last, Last::Ground(_)));
+        for group in &viscous.groups {
+            self.start(k, params, [&group.feel]);
+            let of_elements = elements.iter().copied().filter(|pass| pass.last.computes_for(&group.has));
+            self.start(k, &felt_by(params, &group.viscous, group.materials), of_elements);
+        }
+        self.start(k, params, [&viscous.moves].into_iter().chain(corrections).chain(&viscous.ends));
+    }
+
+    fn start<'a>(&self, k: u32, params: &Params<T>, passes: impl IntoIterator<Item = &'a Pass<T>>)
+    where
+        T: 'a,
+    {
+        type Step<T> = unsafe extern "C" fn(*mut c_void, *const Params<T>, u32, *const c_void, u32, u32, u32, u32);
+        for pass in passes {
             let mut params = Params { list: pass.list, ..*params };
             if let Last::Act(range) = &pass.last {
                 params = range.of(params);
@@ -319,9 +384,16 @@ impl<T: Real> Twin<T> {
             increment: state(self.params.du[0]),
             external_work: sum(0),
             damped_energy: sum(1),
-            memory: Vec::new(),
+            memory: self.memory_variables(),
         };
         (state, values(recording, n_recorded))
+    }
+
+    /// z_l.
+    fn memory_variables(&self) -> Vec<f64> {
+        let Some(TwinOfViscous { viscous, .. }) = &self.viscous else { return Vec::new() };
+        let n = viscous.n_mechanisms as usize * self.n_unknowns;
+        values::<T>(viscous.memory.address(), n).into_iter().map(Real::to_f64).collect()
     }
 
     /// f_int of the state.
@@ -363,7 +435,7 @@ fn passes<T: Real>(tables: &Tables<T>, memory: &mut Vec<Vec<u128>>) -> Vec<Pass<
             bytes: grids::room(size_of::<T>(), tables.unknowns),
             list: In::from_address(array(memory, &launch.tiles)),
             is_early: launch.is_border,
-            last: Last::Material(tables.materials[launch.material]),
+            last: Last::Material(launch.material, tables.materials[launch.material]),
         });
     }
     for range in tables.act_ranges() {

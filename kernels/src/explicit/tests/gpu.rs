@@ -15,6 +15,7 @@ use crate::explicit::gpu::twin::Twin;
 use crate::simd::Real;
 
 mod corrections;
+mod viscous;
 
 /// A mesh in blocks, with the tables for devices.
 struct Arranged {
@@ -131,6 +132,12 @@ impl Arranged {
         let value = |i: usize, shift: u64| if is_unknown(i) { noise(i as u64 + shift) } else { 0.0 };
         let values = |amplitude: f64, shift: u64| (0..n).map(|i| amplitude * value(i, shift)).collect();
         State { displacement: values(1e-8, 7), increment: values(1e-10, 99), ..State::default() }
+    }
+
+    /// The same with memory variables.
+    fn start_of(&self, problem: &Problem) -> State {
+        let n = problem.relaxation.rates.len() * self.mesh.coordinates.len();
+        State { memory: (0..n).map(|i| 1e-8 * noise(i as u64 + 31)).collect(), ..self.start() }
     }
 }
 
@@ -311,7 +318,8 @@ fn gpu_teams_march_through_grids_with_the_bits_of_one_device() {
 
 /// The largest difference over the largest value.
 fn relative(a: &[f64], b: &[f64]) -> f64 {
-    let most = b.iter().fold(0.0f64, |most, v| most.max(v.abs()));
+    let most = b.iter().fold(f64::MIN_POSITIVE, |most, v| most.max(v.abs()));
+    assert_eq!(a.len(), b.len());
     a.iter().zip(b).fold(0.0f64, |worst, (a, b)| worst.max((a - b).abs())) / most
 }
 
@@ -337,7 +345,7 @@ impl Limits {
 
 fn compare_within<T: Real>(case: &Arranged, problem: &Problem, what: &str, limits: Limits) {
     let tolerance = limits.traces;
-    let start = case.start();
+    let start = case.start_of(problem);
     let amplitudes = amplitudes(problem.time_increment);
     let signals = signals(&amplitudes, problem.time_increment);
     let run = |stepper: &mut dyn Stepper<State = State>, cuts: &[usize]| run(stepper, &signals, cuts);
@@ -381,6 +389,20 @@ fn compare_within<T: Real>(case: &Arranged, problem: &Problem, what: &str, limit
         let mut after = stepper(&before.state().unwrap(), steps);
         let rest = run(&mut after, &[500, STEPS]);
         assert_eq!(rest.0.displacement, first.0.displacement, "{what}: from a checkpoint");
+        assert_eq!(rest.0.memory, first.0.memory, "{what}: from a checkpoint");
+        if problem.is_viscous() {
+            let memory = relative(&first.0.memory, &cpu.0.memory);
+            assert!(memory <= limits.displacement, "{what}: memory variables differ by {memory:e}");
+            // From the CPU to the device and back.
+            let mut middle = CpuStepper::<T>::new(problem, &start, CpuOptions::new(1)).unwrap();
+            run(&mut middle, &[0, 300]);
+            let mut on_device = stepper(&middle.state().unwrap(), steps);
+            run(&mut on_device, &[300, 700]);
+            let mut last = CpuStepper::<T>::new(problem, &on_device.state().unwrap(), CpuOptions::new(1)).unwrap();
+            let (end, _) = run(&mut last, &[700, STEPS]);
+            let error = relative(&end.displacement, &cpu.0.displacement);
+            assert!(error <= limits.displacement, "{what}: by turns displacements differ by {error:e}");
+        }
     }
     let mut gpu = stepper(&start, 0);
     let force = ElementStepper::internal_force(&mut gpu, &start.displacement).unwrap();
@@ -388,8 +410,12 @@ fn compare_within<T: Real>(case: &Arranged, problem: &Problem, what: &str, limit
         CpuStepper::<f64>::new(problem, &start, CpuOptions::new(1)).unwrap().internal_force(&start.displacement);
     let error = relative(&force, &expected);
     assert!(error <= limits.forces, "{what}: internal force differs by {error:e}");
+    if problem.is_viscous() {
+        compare_viscous_forces(problem, &start, &mut gpu, what, limits);
+    }
     let Some(sums) = gpu.energy_sums().unwrap() else {
-        assert!(!problem.wet.is_empty(), "{what}: no sums of energies");
+        let has_none = !problem.wet.is_empty() || !problem.relaxation.is_empty();
+        assert!(has_none, "{what}: no sums of energies");
         return;
     };
     let d = case.mesh.dimension as usize;
@@ -397,6 +423,29 @@ fn compare_within<T: Real>(case: &Arranged, problem: &Problem, what: &str, limit
     let strain: f64 =
         start.displacement.iter().zip(&start.increment).zip(&expected).map(|((u, du), f)| (u - du) * f).sum();
     assert!(relative(&[sums.kinetic, sums.strain], &[kinetic, strain]) < 1e-5, "{what}: {sums:?}, {kinetic}, {strain}");
+}
+
+/// What elements feel with Δu alone and with memory variables.
+fn compare_viscous_forces<T: Real>(
+    problem: &Problem,
+    start: &State,
+    gpu: &mut GpuStepper<T>,
+    what: &str,
+    limits: Limits,
+) {
+    let State { displacement, increment, memory, .. } = start;
+    let mut cpu = CpuStepper::<f64>::new(problem, start, CpuOptions::new(1)).unwrap();
+    for (name, found, expected) in [
+        ("Δu", gpu.lagged_force(displacement, increment), cpu.lagged_force(displacement, increment)),
+        (
+            "memory",
+            gpu.relaxed_force(displacement, increment, memory),
+            cpu.relaxed_force(displacement, increment, memory),
+        ),
+    ] {
+        let error = relative(&found.unwrap(), &expected.unwrap());
+        assert!(error <= limits.forces, "{what}: the force with {name} differs by {error:e}");
+    }
 }
 
 #[test]
@@ -772,7 +821,7 @@ fn problem_of<'a>(case: &'a Arranged, what: &str) -> Problem<'a> {
 fn compare_twin<T: Real>(case: &Arranged, problem: &Problem, what: &str, tolerance: f64) {
     const TWIN_STEPS: usize = 12;
     // Linear constraints are also projected onto in step 64.
-    let start = State { step: 60, ..case.start() };
+    let start = State { step: 60, ..case.start_of(problem) };
     let amplitudes = amplitudes(problem.time_increment);
     let signals = signals(&amplitudes, problem.time_increment);
     let Some(mut twin) = Twin::<T>::new(problem, &start).unwrap() else { return };
@@ -791,6 +840,7 @@ fn compare_twin<T: Real>(case: &Arranged, problem: &Problem, what: &str, toleran
     for (name, found, expected) in [
         ("u", &found.displacement, &expected.displacement),
         ("Δu", &found.increment, &expected.increment),
+        ("memory", &found.memory, &expected.memory),
         ("records", &recorded, &recording),
         ("work", &vec![found.external_work], &vec![expected.external_work]),
         ("damped", &vec![found.damped_energy], &vec![expected.damped_energy]),
