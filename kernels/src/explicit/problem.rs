@@ -111,9 +111,6 @@ pub enum StepperError {
     /// A dashpot is at no node, at one without mass, or no number.
     #[error("the dashpot at node index {node} has no mass to act on, or is no number")]
     Dashpot { node: usize },
-    /// Something that several devices do not compute together.
-    #[error("{what} is computed on one device, or on CPUs")]
-    OnOneDevice { what: &'static str },
     /// Something that devices do not compute in models with fluids.
     #[error("{what} is computed in models of solids alone, without acoustic elements")]
     BesideFluids { what: &'static str },

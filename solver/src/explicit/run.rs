@@ -58,7 +58,7 @@ pub(super) fn run(
     let problem = problem(file, &matter, &actions, clock, monitors);
     single::check(&problem, call)?;
     relaxation::note_fits(setup, observer);
-    viscous::check_call(&problem, call)?;
+    viscous::check(&problem, call)?;
     linear::check(&problem, setup, call, observer)?;
     let owner = format!("element {}", mesh.element_name(bound.element));
     run::check_stability(call, clock.time_increment, stable.increment, &owner, ", refine less there", observer)?;

@@ -73,6 +73,14 @@ pub(super) struct SecondStream {
     pub ends: Event,
 }
 
+impl<T: Real> Params<T> {
+    /// The same where a step reads the second arrays of the state, with `odd`.
+    pub fn oriented(&self, odd: bool) -> Self {
+        let [u, du] = [self.u, self.du].map(|[a, b]| if odd { [b, a] } else { [a, b] });
+        Self { u, du, ..*self }
+    }
+}
+
 impl ActRange {
     /// The numbers of a launch over this range.
     pub fn of<T: Real>(&self, params: Params<T>) -> Params<T> {
@@ -212,7 +220,8 @@ impl<T: Real> Launches<T> {
         }
         let moves = pass(finder, tables.moves())?;
         let ends = tables.ends().into_iter().map(|kernel| pass(finder, kernel)).collect::<Result<_, _>>()?;
-        self.viscous = Some(ViscousLaunches { groups, moves, ends });
+        let remembers = tables.remembers().map(|kernel| pass(finder, kernel)).transpose()?;
+        self.viscous = Some(ViscousLaunches { groups, moves, ends, remembers });
         Ok(module)
     }
 
@@ -304,13 +313,13 @@ impl<T: Real> Launches<T> {
         }
         let second = self.second.as_ref();
         let turn = Turn { gpu, stream, second, peers, k, odd, repeats };
-        let [u, du] = [params.u, params.du].map(|[a, b]| if odd { [b, a] } else { [a, b] });
-        let params = &Params { u, du, ..*params };
+        let params = &params.oriented(odd);
         if params.force_out.address() != 0 {
             return turn.start_all(&launch.passes, params, None, |_| true);
         }
-        // What others read is complete when the second stream is, unless it is corrected later.
-        let early = self.exchange.as_ref().filter(|_| second.is_some() && self.corrections.is_empty());
+        // What others read is complete when the second stream is, unless it is corrected or made later.
+        let is_last = self.corrections.is_empty() && self.viscous.is_none();
+        let early = self.exchange.as_ref().filter(|_| second.is_some() && is_last);
         match &self.viscous {
             Some(viscous) => {
                 viscous.start_forces(launch, &turn, params, None)?;
@@ -328,7 +337,18 @@ impl<T: Real> Launches<T> {
         }
         let ends = self.viscous.iter().flat_map(|viscous| &viscous.ends);
         ends.into_iter().try_for_each(|pass| turn.start(pass, params, false))?;
-        self.exchange.as_ref().map_or(Ok(()), |exchange| exchange.start(stream, u32::from(!odd)))
+        let Some(exchange) = &self.exchange else { return Ok(()) };
+        exchange.start(stream, u32::from(!odd))?;
+        if exchange.waits() { self.start_remembering((gpu, stream), params) } else { Ok(()) }
+    }
+
+    /// Brings the memory variables of one of several devices to the next step, when it has the displacements of others in the second
+    /// arrays of the parameters. The host calls it where it waits for all devices after each step.
+    pub fn start_remembering(&self, (gpu, stream): (&Gpu, &Stream), params: &Params<T>) -> Result<(), DeviceError> {
+        let Some(pass) = self.viscous.as_ref().and_then(|viscous| viscous.remembers.as_ref()) else { return Ok(()) };
+        let second = self.second.as_ref();
+        let turn = Turn { gpu, stream, second, peers: &Peers::zeroed(), k: 0, odd: false, repeats: 1 };
+        turn.start(pass, params, false)
     }
 
     /// Computes the internal force of all groups for the first u and Δu of the parameters, and for these z_l or none.
@@ -420,6 +440,8 @@ struct ViscousLaunches<T> {
     moves: Pass<T>,
     /// Behind the corrections of a step.
     ends: Vec<Pass<T>>,
+    /// Of one of several devices, behind the exchange.
+    remembers: Option<Pass<T>>,
 }
 
 /// A group of materials that feel the same.

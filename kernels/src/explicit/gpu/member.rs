@@ -88,7 +88,9 @@ impl Shared {
             Lists::Others(lists) => {
                 let layout = NodeLayout { n_numbers: unknowns, pitch: unknowns, stride: 1 };
                 let how = (&self.accord, self.plain);
-                let exchange = lists.place(gpu, how, memory, &[stepper.u], layout)?;
+                let arrays = [stepper.u, stepper.du];
+                let n_arrays = if stepper.viscous.is_some() { 2 } else { 1 };
+                let exchange = lists.place(gpu, how, memory, &arrays[..n_arrays], layout)?;
                 let waits = exchange.waits();
                 stepper.launches.exchange_after_steps(exchange);
                 return Ok(!waits);
@@ -137,7 +139,10 @@ impl<T: Real> GpuMember<T> {
         let part = Part::of(domains, ranks.rank());
         let shared = Shared { accord: Accord::new(ranks), part: part.clone(), domain: domain.to_vec(), plain };
         let stepper = GpuStepper::of_part(problem, state, signals, options, shared)?;
-        let monitors = OwnMonitors::new(&problem.monitors, problem.mesh.dimension, &part);
+        // What records a memory variable belongs to the owner of its node, too.
+        let n_dofs = (problem.mesh.n_nodes() * problem.mesh.dimension) as u64;
+        let monitors: Vec<u64> = problem.monitors.iter().map(|dof| dof % n_dofs).collect();
+        let monitors = OwnMonitors::new(&monitors, problem.mesh.dimension, &part);
         Ok(Self { stepper, part, monitors, dimension: problem.mesh.dimension })
     }
 
@@ -163,13 +168,18 @@ impl<T: Real> ElementMember for GpuMember<T> {
         let mut answer = Writer::default();
         answer.put(&self.part.select(&state.displacement, self.dimension));
         answer.put(&self.part.select(&state.increment, self.dimension));
-        answer.put(&state.memory);
+        let tables = state.memory.chunks_exact(state.displacement.len().max(1));
+        let memory: Vec<f64> = tables.flat_map(|table| self.part.select(table, self.dimension)).collect();
+        answer.put(&memory);
         answer.put(&self.stepper.energies.to_vec()?);
         Ok(answer)
     }
 
-    fn own_force(&mut self, [displacement, ..]: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
-        let force = ElementStepper::internal_force(&mut self.stepper, displacement)?;
+    fn own_force(&mut self, [displacement, increment, memory]: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
+        let force = match increment.is_empty() {
+            true => ElementStepper::internal_force(&mut self.stepper, displacement)?,
+            false => self.stepper.relaxed_force(displacement, increment, memory)?,
+        };
         Ok(self.part.select(&force, self.dimension))
     }
 

@@ -279,9 +279,6 @@ impl<T: Real> GpuStepper<T> {
         shared: Option<&Shared>,
     ) -> Result<(Self, Option<Lists>), GpuError> {
         problem.check(state, problem.mesh.n_nodes())?;
-        if let Some(what) = problem.viscosity().filter(|_| shared.is_some()) {
-            return Err(StepperError::OnOneDevice { what }.into());
-        }
         if let Some(what) = problem.viscosity().filter(|_| problem.mesh.has_fluid()) {
             return Err(StepperError::BesideFluids { what }.into());
         }
@@ -407,7 +404,10 @@ impl<T: Real> GpuStepper<T> {
             let fixes = (first + k as u64 + 1).is_multiple_of(FIX_EVERY);
             let started = launches.start(launch, on, (&self.params, peers), (k, odd, repeats, fixes), self.done);
             match one_pass {
-                Some(shared) => shared.accord.agree(started.and_then(|()| self.stream.synchronize()))?,
+                Some(shared) => {
+                    shared.accord.agree(started.and_then(|()| self.stream.synchronize()))?;
+                    launches.start_remembering(on, &self.params.oriented(odd))?;
+                }
                 None => started?,
             }
             peers.base += repeats as u32;

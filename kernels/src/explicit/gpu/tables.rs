@@ -293,7 +293,7 @@ impl<T: Real> Tables<T> {
         if !problem.dashpots.is_empty() {
             tables.ground = GroundTables::new(problem, &by_node, &mut tables);
         }
-        tables.viscous = ViscousTables::new(problem, device, &by_node, &mut tables);
+        tables.viscous = ViscousTables::new(problem, device, (&by_node, devices), &mut tables);
         if tables.by_colours.is_empty() && !is_corrected {
             // A launch over all blocks needs no list, and one that waits for none may have many steps.
             tables.by_fans.clear();

@@ -131,6 +131,8 @@ struct TwinOfViscous<T> {
     groups: Vec<TwinOfGroup<T>>,
     moves: Pass<T>,
     ends: Vec<Pass<T>>,
+    /// Behind an exchange with other devices.
+    remembers: Option<Pass<T>>,
 }
 
 impl<T: Real> TwinOfViscous<T> {
@@ -152,9 +154,13 @@ impl<T: Real> TwinOfViscous<T> {
             groups.push(TwinOfGroup { feel, viscous, materials, has: group.has.clone() });
         }
         let ends = tables.ends().into_iter().map(|kernel| pass(kernel, viscous)).collect();
-        Some(Self { viscous, groups, moves: pass(tables.moves(), viscous), ends })
+        let remembers = tables.remembers().map(|kernel| pass(kernel, viscous));
+        Some(Self { viscous, groups, moves: pass(tables.moves(), viscous), ends, remembers })
     }
 }
+
+/// A doubled array of the state.
+type Doubled<T> = fn(&Params<T>) -> [Out<T>; 2];
 
 /// Steps a model on the host as a device does.
 pub(in crate::explicit) struct Twin<T> {
@@ -201,6 +207,9 @@ impl<T: Real> Twin<T> {
         let of_start = viscous::memory::<T>(problem, state)?;
         let mut tables = Tables::<T>::new(problem, view, 4, devices)?;
         tables.wet = WetTables::new(problem, &tables)?;
+        if let Some(devices) = devices {
+            tables.ground.keep(|node| devices.is_own(node as u32));
+        }
         if !problem.rows.is_empty() {
             tables.held = Some(HeldTables::new(problem, &Joined::new(problem)?, &mut tables));
         }
@@ -243,18 +252,26 @@ impl<T: Real> Twin<T> {
             team.iter().map(|twin| (0..n).map(|to| twin.sent.to(to).to_vec()).collect()).collect();
         let recordings: Vec<u64> = team.iter_mut().map(|twin| twin.prepare(n_steps, signals)).collect();
         for k in 0..n_steps as u32 {
-            team.iter_mut().for_each(|twin| twin.launch(k, &twin.params, |pass| pass.is_early));
+            team.iter().for_each(|twin| twin.launch(k, &twin.params, |pass| pass.is_early || twin.viscous.is_some()));
             for (from, to) in pairs() {
-                for &node in &lists[from][to] {
-                    let value = team[from].get(1, node);
-                    team[to].set(1, node, &value);
+                for (&node, array) in
+                    lists[from][to].iter().flat_map(|node| team[to].exchanged().map(move |at| (node, at)))
+                {
+                    let value = team[from].get(array(&team[from].params)[1], node);
+                    team[to].set(array(&team[to].params)[1], node, &value);
                     // It has been read.
                     let none = vec![T::from_f64(f64::NAN); value.len()];
-                    team[to].set(0, node, &none);
+                    team[to].set(array(&team[to].params)[0], node, &none);
                 }
             }
             for twin in &mut *team {
-                twin.launch(k, &twin.params, |pass| !pass.is_early);
+                match &twin.viscous {
+                    Some(viscous) => {
+                        let _turn = turn();
+                        twin.start(k, &twin.params, &viscous.remembers);
+                    }
+                    None => twin.launch(k, &twin.params, |pass| !pass.is_early),
+                }
                 twin.params.u.swap(0, 1);
                 twin.params.du.swap(0, 1);
             }
@@ -271,7 +288,8 @@ impl<T: Real> Twin<T> {
         }
         let none = vec![T::from_f64(f64::NAN); team[me].unknowns.of_node];
         for node in (0..known.len()).filter(|&node| !known[node]) {
-            team[me].set(0, node as u32, &none);
+            let (node, params) = (node as u32, team[me].params);
+            team[me].exchanged().for_each(|array| team[me].set(array(&params)[0], node, &none));
         }
     }
 
@@ -279,20 +297,26 @@ impl<T: Real> Twin<T> {
         (self.n_unknowns / self.unknowns.of_node) as u32
     }
 
-    /// Where u of a node is, in the array that a step reads (0) or writes (1).
-    fn place(&self, which: usize, node: u32) -> *mut T {
+    /// The arrays that devices exchange.
+    fn exchanged(&self) -> impl Iterator<Item = Doubled<T>> + use<T> {
+        let arrays: [Doubled<T>; 2] = [|params| params.u, |params| params.du];
+        arrays.into_iter().take(if self.viscous.is_some() { 2 } else { 1 })
+    }
+
+    /// Where a node is in an array of the state.
+    fn place(&self, array: Out<T>, node: u32) -> *mut T {
         let of_node = self.unknowns.of_node;
         assert!((node as usize + 1) * of_node <= self.n_unknowns);
-        self.params.u[which].at(node as usize * of_node).address() as *mut T
+        array.at(node as usize * of_node).address() as *mut T
     }
 
-    fn get(&self, which: usize, node: u32) -> Vec<T> {
-        values(self.place(which, node) as u64, self.unknowns.of_node)
+    fn get(&self, array: Out<T>, node: u32) -> Vec<T> {
+        values(self.place(array, node) as u64, self.unknowns.of_node)
     }
 
-    fn set(&mut self, which: usize, node: u32, value: &[T]) {
+    fn set(&self, array: Out<T>, node: u32, value: &[T]) {
         // SAFETY: inside the array, which nobody else reads now.
-        unsafe { std::ptr::copy_nonoverlapping(value.as_ptr(), self.place(which, node), self.unknowns.of_node) };
+        unsafe { std::ptr::copy_nonoverlapping(value.as_ptr(), self.place(array, node), self.unknowns.of_node) };
     }
 
     /// Names of the kernels of a step.

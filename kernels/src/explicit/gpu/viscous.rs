@@ -6,10 +6,14 @@
 //! but the kernels of elements are the same machine code as for elastic models. Tiles of grids have one material, and are computed
 //! with its group alone.
 //!
-//! The memory variables on the device are always those of the state's step.
+//! The memory variables on the device are always those of the state's step. One of several devices has those of all nodes that its
+//! elements read, and needs u and Δu of these from the others.
+
+use std::ops::Range;
 
 use pogo_formats::explicit::block::DeviceView;
 
+use super::halo::Devices;
 use super::layout::{Material, NONE, THREADS};
 use super::tables::{Specials, Tables, add_specials};
 use crate::device::layout::{In, Out, layouts};
@@ -33,6 +37,16 @@ layouts! {
         column: u32,
     }
 
+    /// Nodes that a thread block moves.
+    struct NodeRange align(16) {
+        first: u32,
+        n: u32,
+        /// Entry of the first of them in `special_first`, or NONE where nothing acts on any.
+        special: u32,
+        /// Row of `energies`.
+        energy: u32,
+    }
+
     /// What elements feel beside the displacement.
     struct Viscous<T> {
         /// What the elements of a group feel, (n_unknowns,).
@@ -42,8 +56,9 @@ layouts! {
         total: Out<f64>,
         /// z_l at step n, (n_mechanisms, n_unknowns).
         memory: Out<T>,
-        /// Entry in `special_first` of the first node of each thread block, or NONE where nothing acts on its nodes.
-        special_first: In<u32>,
+        ranges: In<NodeRange>,
+        /// Nodes that elements read on one of several devices, (n_read,), or null.
+        read: In<u32>,
         records: In<MemoryRecord>,
         n_unknowns: u64,
         /// β/Δt and Y_l of the group.
@@ -57,11 +72,9 @@ layouts! {
         n_before: u32,
         /// 1 if the kernel that moves the nodes also ends the step.
         ends: u32,
-        /// First row of `energies`.
-        energy: u32,
         n_records: u32,
+        n_read: u32,
         dimension: u32,
-        reserved: u32,
     }
 }
 
@@ -82,18 +95,24 @@ pub(super) struct Group<T> {
 pub(super) struct ViscousTables<T> {
     pub groups: Vec<Group<T>>,
     factors: Vec<[f64; 2]>,
-    special_first: Vec<u32>,
+    ranges: Vec<NodeRange>,
+    /// Nodes that elements read on one of several devices; none where one has the whole model.
+    read: Vec<u32>,
     records: Vec<MemoryRecord>,
     n_unknowns: usize,
     dimension: usize,
-    energy: u32,
     /// A kernel after the corrections ends each step.
     settles: bool,
 }
 
 impl<T: Real> ViscousTables<T> {
-    /// Those of a problem; lists what acts on nodes, and gives them rows of energies.
-    pub fn new(problem: &Problem, device: &DeviceView, by_node: &Specials, tables: &mut Tables<T>) -> Self {
+    /// Those of a problem, of one of several devices those of its part; lists what acts on nodes, and gives them rows of energies.
+    pub fn new(
+        problem: &Problem,
+        device: &DeviceView,
+        (by_node, devices): (&Specials, Option<&Devices>),
+        tables: &mut Tables<T>,
+    ) -> Self {
         if !problem.is_viscous() {
             return Self::default();
         }
@@ -102,30 +121,30 @@ impl<T: Real> ViscousTables<T> {
             groups: groups(problem, device, &tables.materials),
             factors: problem.relaxation.factors(problem.time_increment),
             n_unknowns: problem.mesh.n_nodes() * dimension,
-            records: records(problem),
+            records: records(problem, devices),
+            read: devices.map_or_else(Vec::new, |_| nodes_read(problem, device, tables)),
             dimension,
-            energy: tables.n_energy_rows as u32,
             ..Self::default()
         };
         viscous.settles = !problem.dashpots.is_empty() || !viscous.records.is_empty();
-        viscous.add_specials(problem.mesh.n_nodes() as u32, by_node, tables);
-        tables.n_energy_rows += viscous.n_blocks() as usize;
+        viscous.add_ranges(problem, by_node, devices, tables);
         viscous
     }
 
-    fn add_specials(&mut self, n_nodes: u32, by_node: &Specials, tables: &mut Tables<T>) {
-        for first in (0..n_nodes).step_by(THREADS as usize) {
-            let end = n_nodes.min(first + THREADS);
-            if by_node.of(first, end).is_empty() {
-                self.special_first.push(NONE);
-                continue;
+    /// Ranges lie in one block of the mesh, so that sums of energies do not depend on how a model is cut. Each device has rows for
+    /// those of all.
+    fn add_ranges(&mut self, problem: &Problem, by_node: &Specials, devices: Option<&Devices>, tables: &mut Tables<T>) {
+        for b in 0..problem.blocks.n_blocks() {
+            let own = problem.blocks.own_nodes(b);
+            for first in own.clone().step_by(THREADS as usize) {
+                let energy = tables.n_energy_rows as u32;
+                tables.n_energy_rows += 1;
+                let (first, n) = (first as u32, THREADS.min((own.end - first) as u32));
+                if devices.is_none_or(|devices| devices.is_own(first)) {
+                    let special = list_specials(first..first + n, by_node, tables);
+                    self.ranges.push(NodeRange { first, n, special, energy });
+                }
             }
-            self.special_first.push(tables.special_first.len() as u32);
-            for node in first..end {
-                tables.special_first.push(tables.specials.len() as u32);
-                add_specials(&mut tables.specials, by_node.of(node, node + 1), 0);
-            }
-            tables.special_first.push(tables.specials.len() as u32);
         }
     }
 
@@ -136,12 +155,18 @@ impl<T: Real> ViscousTables<T> {
 
     /// Thread blocks of kernels with a node a thread.
     fn n_blocks(&self) -> u32 {
-        self.special_first.len() as u32
+        self.ranges.len() as u32
+    }
+
+    /// Thread blocks of kernels with an unknown a thread, of those that elements read here.
+    fn n_blocks_of_unknowns(&self) -> u32 {
+        let n = if self.read.is_empty() { self.n_unknowns } else { self.read.len() * self.dimension };
+        n.div_ceil(THREADS as usize) as u32
     }
 
     /// The kernel that makes what a group feels, and its thread blocks.
     pub fn feel(&self) -> (&'static str, u32) {
-        ("viscous_feel", self.n_unknowns.div_ceil(THREADS as usize) as u32)
+        ("viscous_feel", self.n_blocks_of_unknowns())
     }
 
     /// The kernel that moves the nodes, and its thread blocks.
@@ -156,6 +181,13 @@ impl<T: Real> ViscousTables<T> {
         [record, settle].into_iter().filter(|(_, n_blocks)| *n_blocks > 0).collect()
     }
 
+    /// The kernel of one of several devices that brings memory variables to the next step, when the displacements of others are
+    /// there, and its thread blocks.
+    pub fn remembers(&self) -> Option<(&'static str, u32)> {
+        let has_it = !self.read.is_empty() && !self.factors.is_empty();
+        has_it.then(|| ("viscous_remember", self.n_blocks_of_unknowns()))
+    }
+
     /// Lists the arrays; `memory` are z_l of the start.
     pub fn plan<'a>(&'a self, memory: &'a [T]) -> Plan<'a, Viscous<T>> {
         let mut plan = Plan::<Viscous<T>>::default();
@@ -165,7 +197,8 @@ impl<T: Real> ViscousTables<T> {
             plan.zeros::<f64, _>(field!(total), self.n_unknowns);
         }
         plan.copy(field!(memory), memory);
-        plan.copy(field!(special_first), &self.special_first);
+        plan.copy(field!(ranges), &self.ranges);
+        plan.copy_if_any(field!(read), &self.read);
         plan.copy(field!(records), &self.records);
         plan
     }
@@ -180,8 +213,8 @@ impl<T: Real> ViscousTables<T> {
             n_mechanisms: self.factors.len() as u32,
             n_groups: self.groups.len() as u32,
             ends: u32::from(!self.settles),
-            energy: self.energy,
             n_records: self.records.len() as u32,
+            n_read: self.read.len() as u32,
             dimension: self.dimension as u32,
             ..Viscous::zeroed()
         }
@@ -205,13 +238,46 @@ impl<T: Real> ViscousTables<T> {
         if self.is_empty() { 0 } else { self.plan(&[]).bytes() + (memory + materials) as u64 }
     }
 
-    /// Bytes that a step must move beside those of the kernels of elements: for each group u, Δu and z_l are read and w is
-    /// written, and forces are written and read; then u and Δu are read and written, and z_l are.
+    /// Bytes that a step must move beside those of a step of the kernels of elements for each group. For each group three numbers are
+    /// moved to make w, and the kernels of elements move three less, as they move no node. Also for each group z_l are read and
+    /// forces are written and read; of several groups the forces are set to 0 and added up. Then u and Δu are read and written, and
+    /// z_l are.
     pub fn bytes_per_step(&self) -> f64 {
         let (n_groups, n_mechanisms, number) = (self.groups.len(), self.factors.len(), size_of::<T>());
-        let of_unknown = n_groups * ((3 + n_mechanisms) * number + 16) + (4 + 2 * n_mechanisms) * number;
+        let of_forces = if n_groups > 1 { 40 } else { 16 };
+        let of_unknown = n_groups * (n_mechanisms * number + of_forces) + (4 + 2 * n_mechanisms) * number;
         if self.is_empty() { 0.0 } else { (of_unknown * self.n_unknowns) as f64 }
     }
+}
+
+/// Lists what acts on nodes, and gives the entry of the first of them in `special_first`.
+fn list_specials<T>(nodes: Range<u32>, by_node: &Specials, tables: &mut Tables<T>) -> u32 {
+    if by_node.of(nodes.start, nodes.end).is_empty() {
+        return NONE;
+    }
+    let first = tables.special_first.len() as u32;
+    for node in nodes {
+        tables.special_first.push(tables.specials.len() as u32);
+        add_specials(&mut tables.specials, by_node.of(node, node + 1), 0);
+    }
+    tables.special_first.push(tables.specials.len() as u32);
+    first
+}
+
+/// Nodes that the elements of a device read.
+fn nodes_read<T>(problem: &Problem, device: &DeviceView, tables: &Tables<T>) -> Vec<u32> {
+    let mut is_read = vec![false; problem.mesh.n_nodes()];
+    let halos = if tables.once { device.later_nodes } else { problem.blocks.halo_nodes };
+    for &b in tables.by_fans.iter().chain(&tables.by_colours) {
+        let row = &tables.blocks[b as usize];
+        is_read[row.node_first as usize..][..row.n_own as usize].fill(true);
+        let halo = &halos[row.halo_first as usize..][..row.n_halo as usize];
+        halo.iter().for_each(|&node| is_read[node as usize] = true);
+    }
+    if let Some(tiles) = &tables.tiles {
+        (0..tiles.rows.len()).for_each(|tile| tiles.nodes(tile).for_each(|node| is_read[node] = true));
+    }
+    (0..).zip(is_read).filter(|(_, is_read)| *is_read).map(|(node, _)| node).collect()
 }
 
 /// z_l of a start.
@@ -243,8 +309,8 @@ fn groups<T: Real>(problem: &Problem, device: &DeviceView, materials: &[Material
     kinds.into_iter().map(group).collect()
 }
 
-/// Monitors of memory variables.
-fn records(problem: &Problem) -> Vec<MemoryRecord> {
+/// Monitors of memory variables, of one of several devices those of its nodes.
+fn records(problem: &Problem, devices: Option<&Devices>) -> Vec<MemoryRecord> {
     if problem.relaxation.is_empty() {
         return Vec::new();
     }
@@ -255,5 +321,7 @@ fn records(problem: &Problem) -> Vec<MemoryRecord> {
         mechanism: (dof / n_dofs) as u32 - 1,
         column: column as u32,
     };
-    monitors.map(record).collect()
+    let d = problem.mesh.dimension as u64;
+    let is_own = |record: &MemoryRecord| devices.is_none_or(|devices| devices.is_own((record.unknown / d) as u32));
+    monitors.map(record).filter(is_own).collect()
 }

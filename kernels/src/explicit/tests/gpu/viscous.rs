@@ -136,3 +136,42 @@ fn viscous_steps_as_on_the_cpu() {
         check(&format!("{} grids", kind.name()), Arranged::in_sections(mesh, &materials, 24, &|e| e / half));
     }
 }
+
+/// Parts have the bits of one device: what they do not read is no number.
+#[test]
+fn viscous_parts_on_the_host_have_the_bits_of_one_device() {
+    let materials = [isotropic(210e9, 0.3), isotropic(70e9, 0.33)];
+    for kind in [ElementKind::Cpe4, ElementKind::C3d4, ElementKind::C3d8r] {
+        let mesh = box_mesh(kind, if kind.dimension() == 2 { [19, 18, 0] } else { [13, 12, 20] }, 1e-3, 0.2);
+        let half = mesh.n_elements() / 2;
+        let case = Arranged::in_sections(mesh, &materials, 24, &|e| e / half);
+        let mut problem = case.problem();
+        damp(&mut problem, Damping::Both);
+        let name = kind.name();
+        compare_parts::<f64>(&case, &problem, &format!("{name} halves"), 2, &|b, n| 2 * b / n);
+        problem.dashpots = corrections::dashpots(&problem);
+        compare_parts::<f32>(&case, &problem, &format!("{name} strewn"), 3, &|b, _| b / 2 % 3);
+    }
+}
+
+#[test]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
+fn viscous_teams_give_the_bits_of_one_device() {
+    let every: Vec<u32> = (0..crate::device::n_devices().unwrap().min(4)).collect();
+    let materials = [isotropic(210e9, 0.3), isotropic(70e9, 0.33)];
+    for kind in [ElementKind::Cpe3, ElementKind::Cpe4r, ElementKind::C3d4, ElementKind::C3d8] {
+        let mesh = box_mesh(kind, if kind.dimension() == 2 { [90, 60, 0] } else { [27, 25, 34] }, 1e-3, 0.2);
+        let half = mesh.n_elements() / 2;
+        let case = Arranged::in_sections(mesh, &materials, 60, &|e| e / half);
+        for damping in [Damping::Beta, Damping::Both] {
+            let mut problem = case.problem();
+            damp(&mut problem, damping);
+            println!("damped, {}", kind.name());
+            for (ordinals, plain) in [(&[0, 0, 0][..], true), (&every, false), (&every, true)] {
+                let k = ordinals.len();
+                parts_of::<f64>(&case, &problem, ordinals, plain, |b, n| (b * k / n) as u32);
+                parts_of::<f32>(&case, &problem, ordinals, plain, |b, _| (b / 2 % k) as u32);
+            }
+        }
+    }
+}
