@@ -70,6 +70,12 @@ commands() {
         "$bin/pogo-block" "$work/$kind-tied.inp" -o "$work/$kind-tied.blk" --quiet
         models+=("$kind-tied")
     done
+    # Elements that feel more than the displacement.
+    damped >"$work/damped.toml"
+    for kind in cpe3 cpe4r c3d4 c3d8; do
+        "$bin/pogo-block" "$work/$kind.inp" --job "$work/damped.toml" -o "$work/$kind-damped.blk" --quiet
+        models+=("$kind-damped")
+    done
     local model precision
     for model in "${models[@]}"; do
         for precision in f64 f32; do
@@ -81,6 +87,12 @@ commands() {
                 $([ $precision = f64 ] && echo 1e-12 || echo 1e-5) "$model $precision"
         done
     done
+}
+
+# A job that gives a box damping in proportion to the stiffness and relaxation.
+damped() {
+    printf '%s\n' '[relaxation]' 'band = [1e5, 1e6]' '[[material]]' 'name = "POLYMER"' 'density = 7800' 'young = 210e9' \
+        'poisson = 0.3' 'quality_factor = 30' 'beta = 1e-9' '[[section]]' 'elset = "ALL"' 'material = "POLYMER"'
 }
 
 voxels() {
@@ -286,11 +298,14 @@ fluids() {
 # Lines of the form NAME BLOCK OPTIONS... of small runs that start every kernel.
 sanitized_runs() {
     local kind precision addressing way
+    damped >"$work/damped.toml"
     for kind in cpe3 cpe4 cpe4r c3d4 c3d6 c3d8 c3d8r; do
         "$bin/pogo-gen" box --elements $kind --nodes 400 -o "$work/$kind.inp" --quiet
         "$bin/pogo-block" "$work/$kind.inp" -o "$work/$kind.blk" --block-nodes 128 --quiet
+        "$bin/pogo-block" "$work/$kind.inp" --job "$work/damped.toml" -o "$work/$kind-damped.blk" --block-nodes 128 --quiet
         for precision in f32 f64; do
             echo "$kind-$precision $kind.blk --device cuda --time 1e-6 --precision $precision"
+            echo "$kind-$precision-damped $kind-damped.blk --device cuda --time 1e-6 --precision $precision"
             # Parts on one device: meshes without grids, and the exchange.
             echo "$kind-$precision-parts $kind.blk --device cuda:0,0 --time 1e-6 --precision $precision"
             echo "$kind-$precision-messages $kind.blk --device cuda:0,0 --exchange messages --time 1e-6 --precision $precision"

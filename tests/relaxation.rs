@@ -272,8 +272,7 @@ fn what_is_not_computed_is_refused() {
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     for (words, expected) in [
-        (&["--device", "cuda:0"][..], "damping by relaxation mechanisms ([relaxation]) is computed on the CPU only"),
-        (&["--set", "material.A.quality_factor=0.2"], "leaves no stiffness at low frequencies"),
+        (&["--set", "material.A.quality_factor=0.2"][..], "leaves no stiffness at low frequencies"),
         (&["--set", "material.A.quality_factor=-1"], "must be above 0"),
     ] {
         let said = refusal("pogo-solve", &[&["model.blk", "--quiet", "-o", "refused"], words].concat());

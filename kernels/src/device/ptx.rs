@@ -52,7 +52,7 @@ modules! {
     "fans_coupled_f64",
     "exchange", "fans_of_devices_isotropic_f32", "fans_of_devices_isotropic_f64", "fans_of_devices_aligned_f32",
     "fans_of_devices_aligned_f64", "fans_of_devices_coupled_f32", "fans_of_devices_coupled_f64", "solids_f32", "solids_f64", "march_f32",
-    "march_f64", "fluids_plane", "fluids_f32", "fluids_f64", "corrections", "sums",
+    "march_f64", "fluids_plane", "fluids_f32", "fluids_f64", "corrections", "viscous", "sums",
     "brick_f32", "brick_f64", "levels", "levels_of_devices",
     "spring_f32", "spring_f64", "spring_columns", "spring_resident",
     "eikonal_active_f32", "eikonal_active_f64", "eikonal_wide", "eikonal_domains_f32", "eikonal_domains_f64",

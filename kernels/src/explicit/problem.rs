@@ -31,7 +31,7 @@ pub struct Problem<'a> {
     pub damping_rate: Vec<f64>,
     /// β in C = βK, s, (n_sections,), or empty without stiffness-proportional damping.
     pub damping_beta: Vec<f64>,
-    /// Relaxation mechanisms. None on devices and in a model with fluids.
+    /// Relaxation mechanisms. None in a model with fluids.
     pub relaxation: Relaxation,
     /// Dashpots between nodes with mass and the ground, at most one a node.
     pub dashpots: Vec<Dashpot>,
@@ -111,9 +111,9 @@ pub enum StepperError {
     /// A dashpot is at no node, at one without mass, or no number.
     #[error("the dashpot at node index {node} has no mass to act on, or is no number")]
     Dashpot { node: usize },
-    /// Something that devices do not compute.
-    #[error("{what} is computed on the CPU only")]
-    OnlyOnCpu { what: &'static str },
+    /// Something that devices do not compute in models with fluids.
+    #[error("{what} is computed in models of solids alone, without acoustic elements")]
+    BesideFluids { what: &'static str },
     /// The block tables contradict each other.
     #[error("block {block}: {what}; write the block file again")]
     Blocks { block: usize, what: &'static str },
@@ -145,8 +145,8 @@ impl Problem<'_> {
         self.is_lagged() || !self.relaxation.is_empty()
     }
 
-    /// What of the problem devices do not compute.
-    pub fn only_on_cpu(&self) -> Option<&'static str> {
+    /// What elements feel beside the displacement, as a user knows it: see [`is_viscous`](Self::is_viscous).
+    pub fn viscosity(&self) -> Option<&'static str> {
         if self.is_lagged() {
             return Some("stiffness-proportional damping (BETA)");
         }

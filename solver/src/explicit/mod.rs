@@ -9,7 +9,6 @@ mod assemble;
 mod columns;
 mod faces;
 mod fluid;
-mod host;
 mod impedance;
 mod linear;
 mod loads;
@@ -23,6 +22,7 @@ mod run;
 mod single;
 mod snapshots;
 mod stepper;
+mod viscous;
 
 use std::path::Path;
 

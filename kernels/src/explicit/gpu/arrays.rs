@@ -54,7 +54,7 @@ pub(super) fn plan<'a, T: Real>(
 
     plan.zeros::<T, _>(field!(x), tables.n_local * dimension);
     // In single precision the rows of fans hold it.
-    if size_of::<T>() == 8 || !by_fans_alone {
+    if size_of::<T>() == 8 || !by_fans_alone || !tables.viscous.is_empty() {
         plan.copy(field!(inertia), &tables.inertia);
     }
     plan.copy(field!(decay), &tables.decay);
@@ -154,7 +154,7 @@ pub(super) fn localise<T: Real>(
 }
 
 /// Bytes that a step must move through the device's memory, everything that a launch reads or writes once.
-pub(super) fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps: bool) -> f64 {
+pub(super) fn bytes_per_step<T: Real>(problem: &Problem, tables: &Tables<T>, two_steps: bool) -> f64 {
     let (number, d, s) = (size_of::<T>() as f64, problem.mesh.dimension as f64, tables.unknowns as f64);
     let mut total = 0.0;
     for (b, row) in tables.blocks.iter().enumerate() {
@@ -181,6 +181,8 @@ pub(super) fn bytes_per_step<T>(problem: &Problem, tables: &Tables<T>, two_steps
         // Words, u and positions of each plane; Δu read and written, u written, inertia.
         total += tiles.n_read() as f64 * (4.0 + (s + d) * number) + tiles.n_moved as f64 * (3.0 * s + 1.0) * number;
     }
+    // The kernels of elements go over them once for each group of materials that feel the same.
+    total = total * tables.viscous.groups.len().max(1) as f64 + tables.viscous.bytes_per_step();
     if two_steps { total / 2.0 } else { total }
 }
 

@@ -7,10 +7,11 @@ use super::laws::law_name;
 use super::layout::{Material, Params, THREADS};
 use super::peers::Peers;
 use super::tables::{ActRange, Tables};
+use super::viscous::Viscous;
 use super::wet::Wet;
 use super::{ADVICE, KernelReport};
-use crate::device::layout::In;
-use crate::device::{Arena, DeviceError, Event, Gpu, Kernel, Module, Slice, Stream};
+use crate::device::layout::{In, Out};
+use crate::device::{Arena, DeviceError, Event, Gpu, Kernel, Module, Plain as _, Slice, Stream};
 use crate::dynamics::HaloExchange;
 use crate::simd::Real;
 
@@ -38,14 +39,16 @@ pub(super) struct Pass<T> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Last<T> {
     Nothing,
-    /// Material of the tiles.
-    Material(Material<T>),
+    /// Material of the tiles, and its number.
+    Material(usize, Material<T>),
     /// Where fluids and solids touch.
     Wet(Wet<T>),
     /// Dashpots.
     Ground(Ground),
     /// Linear constraints.
     Held(Held),
+    /// What elements feel beside the displacement.
+    Viscous(Viscous<T>),
     /// Nodes that tiles leave.
     Act(ActRange),
     /// The memory of other devices.
@@ -76,6 +79,14 @@ impl SecondStream {
     }
 }
 
+impl<T: Real> Params<T> {
+    /// The same where a step reads the second arrays of the state, with `odd`.
+    pub fn oriented(&self, odd: bool) -> Self {
+        let [u, du] = [self.u, self.du].map(|[a, b]| if odd { [b, a] } else { [a, b] });
+        Self { u, du, ..*self }
+    }
+}
+
 impl ActRange {
     /// The numbers of a launch over this range.
     pub fn of<T: Real>(&self, params: Params<T>) -> Params<T> {
@@ -97,6 +108,7 @@ pub(super) struct Launches<T> {
     pub double: Option<Launch<T>>,
     /// What corrects a step when all nodes have moved.
     corrections: Vec<Pass<T>>,
+    viscous: Option<ViscousLaunches<T>>,
     second: Option<SecondStream>,
     /// Sends what other devices read after a step, where there are others.
     exchange: Option<HaloExchange<T>>,
@@ -130,10 +142,11 @@ impl Finder<'_> {
 }
 
 impl<T: Real> Launches<T> {
-    /// `own` are the blocks of this device where several devices have a model that is stepped by fans alone.
+    /// `memory` are z_l of the start. `own` are the blocks of this device where several devices have a model that is stepped by
+    /// fans alone.
     pub fn new(
         gpu: &Gpu,
-        tables: &Tables<T>,
+        (tables, memory): (&Tables<T>, &[T]),
         own: Option<&[u32]>,
         arena: &mut Arena,
         report: &mut Vec<KernelReport>,
@@ -144,6 +157,7 @@ impl<T: Real> Launches<T> {
             single: Launch { passes: Vec::new(), steps: 1, repeats: false },
             double: None,
             corrections: Vec::new(),
+            viscous: None,
             second: None,
             exchange: None,
             exchange_of_rows: None,
@@ -164,8 +178,11 @@ impl<T: Real> Launches<T> {
                 launches.second = Some(SecondStream::new()?);
             }
         }
-        if tables.is_corrected {
+        if tables.ground.n_blocks() > 0 || tables.held.is_some() {
             modules.push(launches.add_corrections(&mut finder, tables)?);
+        }
+        if !tables.viscous.is_empty() {
+            modules.push(launches.add_viscous(&mut finder, tables, memory)?);
         }
         launches._modules = modules;
         Ok(launches)
@@ -191,6 +208,31 @@ impl<T: Real> Launches<T> {
                 .try_for_each(|(name, n_blocks)| add(finder, name, n_blocks, Last::Held(held)))?;
             finder.arena.append(arena);
         }
+        Ok(module)
+    }
+
+    fn add_viscous(&mut self, finder: &mut Finder, tables: &Tables<T>, memory: &[T]) -> Result<Module, DeviceError> {
+        let module = finder.gpu.module("viscous")?;
+        let tables = &tables.viscous;
+        let mut viscous = tables.viscous();
+        let arena = tables.plan(memory).place(finder.gpu, 0, ADVICE, &mut viscous)?;
+        finder.arena.append(arena);
+        let pass = |finder: &mut Finder, (name, n_blocks): (&str, u32)| -> Result<Pass<T>, DeviceError> {
+            let kernel = finder.kernel(&module, format!("{name}_{}", T::NAME), 1, 0)?;
+            let (list, last) = (In::null(), Last::Viscous(viscous));
+            Ok(Pass { kernel, n_blocks, cooperative: false, list, is_early: false, last })
+        };
+        let feel = pass(finder, tables.feel())?;
+        let mut groups = Vec::new();
+        for (number, group) in tables.groups.iter().enumerate() {
+            let materials = finder.arena.copy("materials of a group", &group.materials)?.at();
+            let viscous = tables.of_group(viscous, number);
+            groups.push(ViscousGroup { feel, viscous, materials, has: group.has.clone() });
+        }
+        let moves = pass(finder, tables.moves())?;
+        let ends = tables.ends().into_iter().map(|kernel| pass(finder, kernel)).collect::<Result<_, _>>()?;
+        let remembers = tables.remembers().map(|kernel| pass(finder, kernel)).transpose()?;
+        self.viscous = Some(ViscousLaunches { groups, moves, ends, remembers });
         Ok(module)
     }
 
@@ -251,7 +293,8 @@ impl<T: Real> Launches<T> {
             let name = format!("march_{}_{}", T::NAME, law_name(launch.law));
             let kernel = finder.kernel(&module, name, 1, room(size_of::<T>(), tables.unknowns))?;
             let list = finder.list("list of tiles", &launch.tiles)?;
-            let (n_blocks, last) = (launch.tiles.len() as u32, Last::Material(tables.materials[launch.material]));
+            let last = Last::Material(launch.material, tables.materials[launch.material]);
+            let n_blocks = launch.tiles.len() as u32;
             let is_early = launch.is_border;
             self.single.passes.push(Pass { kernel, n_blocks, cooperative: false, list, is_early, last });
         }
@@ -319,64 +362,201 @@ impl<T: Real> Launches<T> {
             done.clear(stream)?;
         }
         let second = self.second.as_ref();
-        second.map_or(Ok(()), |second| second.begins.order(stream, &second.stream))?;
-        let start = |pass: &Pass<T>, fixes: bool| -> Result<(), DeviceError> {
-            let [u, du] = [params.u, params.du].map(|[a, b]| if odd { [b, a] } else { [a, b] });
-            let mut params = Params { list: pass.list, u, du, ..*params };
-            if let Last::Act(range) = &pass.last {
-                params = range.of(params);
+        let turn = Turn { gpu, stream, second, peers, k, odd, repeats };
+        let params = &params.oriented(odd);
+        if params.force_out.address() != 0 {
+            return turn.start_all(&launch.passes, params, None, |_| true);
+        }
+        // What others read is complete when the second stream is, unless it is corrected or made later.
+        let is_last = self.corrections.is_empty() && self.viscous.is_none();
+        let early = self.exchange.as_ref().filter(|_| second.is_some() && is_last);
+        match &self.viscous {
+            Some(viscous) => {
+                viscous.start_forces(launch, &turn, params, None)?;
+                turn.start(&viscous.moves, params, false)?;
             }
-            let on = second.filter(|_| pass.is_early).map_or(stream, |second| &second.stream);
-            let (mut k, mut last) = (k as u32, pass.last);
-            let mut peers = Peers { odd: u32::from(odd), ..*peers };
-            let last = match &mut last {
-                Last::Material(material) => std::ptr::from_mut(material).cast(),
-                Last::Wet(wet) => std::ptr::from_mut(wet).cast(),
-                Last::Ground(ground) => std::ptr::from_mut(ground).cast(),
-                Last::Held(held) => {
-                    held.fixes = u32::from(fixes);
-                    std::ptr::from_mut(held).cast()
-                }
-                Last::Peers => std::ptr::from_mut(&mut peers).cast(),
-                Last::Act(_) | Last::Nothing => std::ptr::null_mut(),
-            };
-            let mut arguments = [std::ptr::from_mut(&mut params).cast(), std::ptr::from_mut(&mut k).cast(), last];
-            // SAFETY: the arguments that every step kernel takes, the last one as its pass says; the arrays hold what
-            // the tables name.
-            unsafe {
-                if pass.cooperative {
-                    pass.kernel.launch_resident(gpu, on, pass.n_blocks, &mut arguments)
-                } else {
-                    let grid = [pass.n_blocks, repeats as u32, 1];
-                    pass.kernel.launch_grid(on, grid, pass.kernel.threads, &mut arguments)
-                }
-            }
-        };
-        let makes_step = params.force_out.address() == 0;
-        // What others read is complete when the second stream is, unless it is corrected later.
-        let early = self.exchange.as_ref().zip(second).filter(|_| makes_step && self.corrections.is_empty());
-        let passes = |is_early: bool| launch.passes.iter().filter(move |pass| pass.is_early == is_early);
-        passes(true).try_for_each(|pass| start(pass, false))?;
-        let written = u32::from(!odd);
-        early.map_or(Ok(()), |(exchange, second)| exchange.start(&second.stream, written))?;
-        passes(false).try_for_each(|pass| start(pass, false))?;
-        early.map_or(Ok(()), |(exchange, second)| exchange.finish(&second.stream, written))?;
-        second.map_or(Ok(()), |second| second.ends.order(&second.stream, stream))?;
-        if !makes_step || early.is_some() {
+            None => turn.start_all(&launch.passes, params, early, |_| true)?,
+        }
+        if early.is_some() {
             return Ok(());
         }
+        let written = u32::from(!odd);
         let exchange = |exchange: &Option<HaloExchange<T>>| match exchange {
             Some(exchange) => exchange.start(stream, written).and_then(|()| exchange.finish(stream, written)),
             None => Ok(()),
         };
         let (held, others): (Vec<_>, Vec<_>) =
             self.corrections.iter().partition(|pass| matches!(pass.last, Last::Held(_)));
-        others.into_iter().try_for_each(|pass| start(pass, false))?;
+        others.into_iter().try_for_each(|pass| turn.start(pass, params, false))?;
         exchange(&self.exchange_of_rows)?;
-        held.iter().try_for_each(|pass| start(pass, false))?;
+        held.iter().try_for_each(|pass| turn.start(pass, params, false))?;
         if fixes {
-            held.iter().try_for_each(|pass| start(pass, true))?;
+            held.iter().try_for_each(|pass| turn.start(pass, params, true))?;
         }
-        exchange(&self.exchange)
+        let ends = self.viscous.iter().flat_map(|viscous| &viscous.ends);
+        ends.into_iter().try_for_each(|pass| turn.start(pass, params, false))?;
+        exchange(&self.exchange)?;
+        match &self.exchange {
+            Some(exchange) if !exchange.host_waits() => self.start_remembering((gpu, stream), params),
+            _ => Ok(()),
+        }
+    }
+
+    /// Brings the memory variables of one of several devices to the next step, when it has the displacements of others in the second
+    /// arrays of the parameters. The host calls it where it waits for all devices after each step.
+    pub fn start_remembering(&self, (gpu, stream): (&Gpu, &Stream), params: &Params<T>) -> Result<(), DeviceError> {
+        let Some(pass) = self.viscous.as_ref().and_then(|viscous| viscous.remembers.as_ref()) else { return Ok(()) };
+        let second = self.second.as_ref();
+        let turn = Turn { gpu, stream, second, peers: &Peers::zeroed(), k: 0, odd: false, repeats: 1 };
+        turn.start(pass, params, false)
+    }
+
+    /// Computes the internal force of all groups for the first u and Δu of the parameters, and for these z_l or none.
+    pub fn start_viscous_force(
+        &self,
+        (gpu, stream): (&Gpu, &Stream),
+        params: &Params<T>,
+        memory: Option<Out<T>>,
+    ) -> Result<(), DeviceError> {
+        let Some(viscous) = &self.viscous else { return Ok(()) };
+        let second = self.second.as_ref();
+        let turn = Turn { gpu, stream, second, peers: &Peers::zeroed(), k: 0, odd: false, repeats: 1 };
+        viscous.start_forces(&self.single, &turn, params, Some(memory))
+    }
+}
+
+/// Where and when kernels start.
+struct Turn<'a, T> {
+    gpu: &'a Gpu,
+    stream: &'a Stream,
+    second: Option<&'a SecondStream>,
+    peers: &'a Peers<T>,
+    k: usize,
+    odd: bool,
+    repeats: usize,
+}
+
+impl<T: Real> Turn<'_, T> {
+    /// Starts a kernel. With `fixes`, one of linear constraints projects u.
+    fn start(&self, pass: &Pass<T>, params: &Params<T>, fixes: bool) -> Result<(), DeviceError> {
+        let mut params = Params { list: pass.list, ..*params };
+        if let Last::Act(range) = &pass.last {
+            params = range.of(params);
+        }
+        let on = self.second.filter(|_| pass.is_early).map_or(self.stream, |second| &second.stream);
+        let (mut k, mut last) = (self.k as u32, pass.last);
+        let mut peers = Peers { odd: u32::from(self.odd), ..*self.peers };
+        let last = match &mut last {
+            Last::Material(_, material) => std::ptr::from_mut(material).cast(),
+            Last::Wet(wet) => std::ptr::from_mut(wet).cast(),
+            Last::Ground(ground) => std::ptr::from_mut(ground).cast(),
+            Last::Held(held) => {
+                held.fixes = u32::from(fixes);
+                std::ptr::from_mut(held).cast()
+            }
+            Last::Viscous(viscous) => std::ptr::from_mut(viscous).cast(),
+            Last::Peers => std::ptr::from_mut(&mut peers).cast(),
+            Last::Act(_) | Last::Nothing => std::ptr::null_mut(),
+        };
+        let mut arguments = [std::ptr::from_mut(&mut params).cast(), std::ptr::from_mut(&mut k).cast(), last];
+        // SAFETY: the arguments that every step kernel takes, the last one as its pass says; the arrays hold what
+        // the tables name.
+        unsafe {
+            if pass.cooperative {
+                pass.kernel.launch_resident(self.gpu, on, pass.n_blocks, &mut arguments)
+            } else {
+                let grid = [pass.n_blocks, self.repeats as u32, 1];
+                pass.kernel.launch_grid(on, grid, pass.kernel.threads, &mut arguments)
+            }
+        }
+    }
+
+    /// Starts those kernels that are wanted, and `early` an exchange behind those of the second stream.
+    fn start_all(
+        &self,
+        passes: &[Pass<T>],
+        params: &Params<T>,
+        early: Option<&HaloExchange<T>>,
+        is_wanted: impl Fn(&Pass<T>) -> bool,
+    ) -> Result<(), DeviceError> {
+        let second = self.second;
+        second.map_or(Ok(()), |second| second.begins.order(self.stream, &second.stream))?;
+        let start = |is_early: bool| {
+            let mut some = passes.iter().filter(|pass| pass.is_early == is_early && is_wanted(pass));
+            some.try_for_each(|pass| self.start(pass, params, false))
+        };
+        start(true)?;
+        let (early, written) = (early.zip(second), u32::from(!self.odd));
+        early.map_or(Ok(()), |(exchange, second)| exchange.start(&second.stream, written))?;
+        start(false)?;
+        early.map_or(Ok(()), |(exchange, second)| exchange.finish(&second.stream, written))?;
+        second.map_or(Ok(()), |second| second.ends.order(&second.stream, self.stream))
+    }
+}
+
+/// What elements feel group by group, and what follows when all forces are there.
+#[derive(Debug)]
+struct ViscousLaunches<T> {
+    groups: Vec<ViscousGroup<T>>,
+    /// Moves the nodes.
+    moves: Pass<T>,
+    /// Behind the corrections of a step.
+    ends: Vec<Pass<T>>,
+    /// Of one of several devices, behind the exchange.
+    remembers: Option<Pass<T>>,
+}
+
+/// A group of materials that feel the same.
+#[derive(Debug)]
+struct ViscousGroup<T> {
+    /// Makes what they feel.
+    feel: Pass<T>,
+    viscous: Viscous<T>,
+    /// All materials, those of other groups without stiffness, and which are of this one.
+    materials: In<Material<T>>,
+    has: Vec<bool>,
+}
+
+impl<T: Real> ViscousLaunches<T> {
+    /// Starts what computes the internal force of all groups. `memory` stands for z_l of the state; within it, `None` is for f_int
+    /// without them.
+    fn start_forces(
+        &self,
+        launch: &Launch<T>,
+        turn: &Turn<'_, T>,
+        params: &Params<T>,
+        memory: Option<Option<Out<T>>>,
+    ) -> Result<(), DeviceError> {
+        for group in &self.groups {
+            let mut viscous = group.viscous;
+            match memory {
+                Some(Some(memory)) => viscous.memory = memory,
+                Some(None) => viscous.n_mechanisms = 0,
+                None => {}
+            }
+            turn.start(&Pass { last: Last::Viscous(viscous), ..group.feel }, params, false)?;
+            turn.start_all(&launch.passes, &felt_by(params, &group.viscous, group.materials), None, |pass| {
+                pass.last.computes_for(&group.has)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Parameters with which the kernels of elements compute the force of a group.
+pub(super) fn felt_by<T: Real>(params: &Params<T>, viscous: &Viscous<T>, materials: In<Material<T>>) -> Params<T> {
+    let mut params = Params { force_out: viscous.part, materials, ..*params };
+    params.u[0] = viscous.felt;
+    params
+}
+
+impl<T> Last<T> {
+    /// Whether a kernel of elements that takes this has elements of the materials that `has` marks. Tiles have one material.
+    pub fn computes_for(&self, has: &[bool]) -> bool {
+        match self {
+            Self::Material(number, _) => has[*number],
+            Self::Act(_) => false,
+            _ => true,
+        }
     }
 }

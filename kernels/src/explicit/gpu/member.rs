@@ -110,13 +110,14 @@ impl Shared {
                 let mut connect = |lists: &HaloLists, how, n_arrays: usize| {
                     lists.connect(gpu, (accord, how), (&mut *arena, &mut *opened), &arrays[..n_arrays], layout)
                 };
-                let mut exchange = connect(sent, self.exchange, *n_arrays)?;
+                let n_arrays = if stepper.viscous.is_some() { 2 } else { *n_arrays };
+                let mut exchange = connect(sent, self.exchange, n_arrays)?;
                 if let Some(of_rows) = of_rows {
                     let mut how = self.exchange;
                     if exchange.host_waits() {
                         // Devices project between two exchanges, where no host waits for all of them.
                         how = Exchange::Messages;
-                        exchange = connect(sent, how, *n_arrays)?;
+                        exchange = connect(sent, how, n_arrays)?;
                     }
                     stepper.launches.exchange_before_projection(connect(of_rows, how, 2)?);
                 }
@@ -168,7 +169,7 @@ impl<T: Real> GpuMember<T> {
         let part = Part::of(domains, ranks.rank());
         let shared = Shared { accord: Accord::new(ranks), part: part.clone(), domain: domain.to_vec(), exchange };
         let stepper = GpuStepper::of_part(problem, state, signals, options, shared)?;
-        // Forces of constraints are listed behind all degrees of freedom.
+        // Forces of constraints and memory variables are listed behind all degrees of freedom, and belong to the owner of their node.
         let n_dofs = (problem.mesh.n_nodes() * problem.mesh.dimension) as u64;
         let dofs: Vec<u64> = problem.monitors.iter().map(|dof| dof % n_dofs).collect();
         let monitors = OwnMonitors::new(&dofs, problem.mesh.dimension, &part);
@@ -197,13 +198,18 @@ impl<T: Real> ElementMember for GpuMember<T> {
         let mut answer = Writer::default();
         answer.put(&self.part.select(&state.displacement, self.dimension));
         answer.put(&self.part.select(&state.increment, self.dimension));
-        answer.put(&state.memory);
+        let tables = state.memory.chunks_exact(state.displacement.len().max(1));
+        let memory: Vec<f64> = tables.flat_map(|table| self.part.select(table, self.dimension)).collect();
+        answer.put(&memory);
         answer.put(&self.stepper.counted_energies()?);
         Ok(answer)
     }
 
-    fn own_force(&mut self, [displacement, ..]: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
-        let force = ElementStepper::internal_force(&mut self.stepper, displacement)?;
+    fn own_force(&mut self, [displacement, increment, memory]: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
+        let force = match increment.is_empty() {
+            true => ElementStepper::internal_force(&mut self.stepper, displacement)?,
+            false => self.stepper.relaxed_force(displacement, increment, memory)?,
+        };
         Ok(self.part.select(&force, self.dimension))
     }
 

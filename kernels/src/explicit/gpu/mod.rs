@@ -18,6 +18,7 @@
 //! | `signals.rs` | signals evaluated on the device |
 //! | `peers.rs`, `halo.rs` | several devices: what they write into each other's memory, of triangles and of other elements |
 //! | `ground.rs`, `held.rs` | what corrects a step: dashpots, linear constraints |
+//! | `viscous.rs` | damping in proportion to the stiffness, and relaxation |
 //! | `wet.rs` | pairs of nodes where fluids and solids touch |
 //! | `member.rs` | the part of a model that one of several devices has |
 
@@ -38,6 +39,7 @@ mod tables;
 pub(super) use halo::Devices;
 #[cfg(test)]
 pub(super) mod twin;
+mod viscous;
 mod wet;
 
 use super::{ElementStepper, EnergySums, Problem, StepperError};
@@ -153,6 +155,7 @@ pub struct GpuStepper<T: Real> {
     is_mixed: bool,
     /// Linear constraints hold.
     is_held: bool,
+    viscous: Option<Viscosity<T>>,
     /// External work and damped energy before this stepper's first step.
     energy_before: [f64; 2],
     report: GpuReport,
@@ -172,6 +175,27 @@ unsafe impl<T: Real> Send for GpuStepper<T> {}
 struct Unknowns {
     of_node: usize,
     dimension: usize,
+}
+
+/// Arrays of a model with damping in proportion to the stiffness or relaxation.
+#[derive(Debug, Clone, Copy)]
+struct Viscosity<T> {
+    /// z_l, (n_mechanisms, n_unknowns).
+    memory: Slice<T>,
+    /// f_int of the last group of materials, and the sum of those before it.
+    part: Slice<f64>,
+    total: Option<Slice<f64>>,
+}
+
+impl<T: Real> Viscosity<T> {
+    fn of(tables: &Tables<T>, arena: &Arena) -> Option<Self> {
+        let n_groups = tables.viscous.groups.len();
+        (n_groups > 0).then(|| Self {
+            memory: arena.slice("memory"),
+            part: arena.slice("part"),
+            total: (n_groups > 1).then(|| arena.slice("total")),
+        })
+    }
 }
 
 impl Unknowns {
@@ -257,9 +281,10 @@ impl<T: Real> GpuStepper<T> {
         shared: Option<&Shared>,
     ) -> Result<(Self, Option<Lists>), GpuError> {
         problem.check(state, problem.mesh.n_nodes())?;
-        if let Some(what) = problem.only_on_cpu() {
-            return Err(StepperError::OnlyOnCpu { what }.into());
+        if let Some(what) = problem.viscosity().filter(|_| problem.mesh.has_fluid()) {
+            return Err(StepperError::BesideFluids { what }.into());
         }
+        let memory = viscous::memory::<T>(problem, state).map_err(StepperError::from)?;
         check_signals(problem, signals)?;
         let view = problem.device.as_ref().ok_or(DeviceError::NoTables)?;
         let gpu = Gpu::open(options.ordinal)?;
@@ -294,6 +319,7 @@ impl<T: Real> GpuStepper<T> {
             + tables.wet.bytes()
             + tables.ground.bytes()
             + tables.held.as_ref().map_or(0, HeldTables::bytes)
+            + tables.viscous.bytes()
             + DeviceSignals::bytes(signals);
         let mut arena = plan.place(&gpu, later + RESERVE, ADVICE, &mut params)?;
 
@@ -301,7 +327,7 @@ impl<T: Real> GpuStepper<T> {
         let setup = gpu.module("setup")?;
         let mut report = GpuReport { device: gpu.name.clone(), ..GpuReport::default() };
         let own_fans = sent.as_ref().and_then(Lists::own_fans);
-        let launches = Launches::new(&gpu, &tables, own_fans, &mut arena, &mut report.kernels)?;
+        let launches = Launches::new(&gpu, (&tables, &memory), own_fans, &mut arena, &mut report.kernels)?;
         let signals = DeviceSignals::new(&gpu, &setup, &stream, signals, state.step)?;
         (params.signals, params.row, params.n_signals) = (signals.rows(), signals.row(), signals.len());
         arrays::localise(problem, &tables, &params, (&gpu, &setup, &stream), &mut arena)?;
@@ -340,6 +366,7 @@ impl<T: Real> GpuStepper<T> {
             unknowns,
             is_mixed: tables.is_mixed,
             is_held: tables.held.is_some(),
+            viscous: Viscosity::of(&tables, &arena),
             energy_before: [state.external_work, state.damped_energy],
             report,
             arena,
@@ -383,7 +410,10 @@ impl<T: Real> GpuStepper<T> {
             let fixes = (first + k as u64 + 1).is_multiple_of(FIX_EVERY);
             let started = launches.start(launch, on, (&self.params, peers), (k, odd, repeats, fixes), self.done);
             match one_pass {
-                Some(shared) => shared.accord.agree(started.and_then(|()| self.stream.synchronize()))?,
+                Some(shared) => {
+                    shared.accord.agree(started.and_then(|()| self.stream.synchronize()))?;
+                    launches.start_remembering(on, &self.params.oriented(odd))?;
+                }
                 None => started?,
             }
             peers.base += repeats as u32;
@@ -474,6 +504,12 @@ impl<T: Real> GpuStepper<T> {
         Ok(energies)
     }
 
+    /// z_l of the state.
+    fn memory(&self) -> Result<Vec<f64>, DeviceError> {
+        let Some(viscous) = &self.viscous else { return Ok(Vec::new()) };
+        Ok(viscous.memory.to_vec()?.into_iter().map(Real::to_f64).collect())
+    }
+
     /// External work and damped energy so far, J.
     fn followed(&self) -> Result<[f64; 2], DeviceError> {
         let [work, damped] = Self::sums(&self.counted_energies()?);
@@ -537,7 +573,7 @@ impl<T: Real> Stepper for GpuStepper<T> {
             increment: widen(self.du[usize::from(self.odd)].to_vec()?),
             external_work,
             damped_energy,
-            memory: Vec::new(),
+            memory: self.memory()?,
         })
     }
 }
@@ -553,9 +589,39 @@ impl<T: Real> ElementStepper for GpuStepper<T> {
         Ok(self.unknowns.widen(force.to_vec()?.into_iter()))
     }
 
+    fn lagged_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
+        self.relaxed_force(displacement, increment, &[])
+    }
+
+    fn relaxed_force(
+        &mut self,
+        displacement: &[f64],
+        increment: &[f64],
+        memory: &[f64],
+    ) -> Result<Vec<f64>, DeviceError> {
+        let Some(viscous) = &self.viscous else { return self.internal_force(displacement) };
+        self.gpu.enter()?;
+        assert!(memory.is_empty() || memory.len() == viscous.memory.len(), "memory has the wrong length");
+        let [displacement, increment, memory] = [displacement, increment, memory]
+            .map(|values| Buffer::of(&values.iter().map(|&value| T::from_f64(value)).collect::<Vec<_>>()));
+        let (displacement, increment, memory) = (displacement?, increment?, memory?);
+        let lengths = [displacement.len(), increment.len()];
+        assert_eq!(lengths, [self.n_unknowns; 2], "displacement or increment has the wrong length");
+        let mut params = self.params;
+        (params.u[0], params.du[0]) = (displacement.at(), increment.at());
+        let memory = (memory.len() > 0).then(|| memory.at());
+        self.launches.start_viscous_force((&self.gpu, &self.stream), &params, memory)?;
+        self.stream.synchronize()?;
+        let mut force = viscous.part.to_vec()?;
+        if let Some(total) = viscous.total {
+            force.iter_mut().zip(total.to_vec()?).for_each(|(force, of_others)| *force += of_others);
+        }
+        Ok(force)
+    }
+
     fn energy_sums(&mut self) -> Result<Option<EnergySums>, DeviceError> {
-        if self.is_mixed {
-            // Kinetic energies of solids and of fluids come from different sums.
+        if self.is_mixed || self.viscous.as_ref().is_some_and(|viscous| viscous.memory.len() > 0) {
+            // Kinetic energies of solids and of fluids come from different sums, and mechanisms store energy, too.
             return Ok(None);
         }
         self.gpu.enter()?;

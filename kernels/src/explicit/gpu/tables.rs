@@ -16,6 +16,7 @@ use super::halo::{Devices, ElementLists, Senders};
 use super::held::HeldTables;
 use super::laws::{is_parallelepiped, law_name, law_number, law_of_parallelepipeds};
 use super::layout::*;
+use super::viscous::ViscousTables;
 use super::wet::WetTables;
 use crate::device::Plain as _;
 use crate::explicit::units::Units;
@@ -51,7 +52,9 @@ pub(super) struct Tables<T> {
     pub ground: GroundTables,
     /// Linear constraints; made behind all else.
     pub held: Option<HeldTables>,
-    /// What a step makes is corrected before the next begins, so that a launch makes one step.
+    /// Damping in proportion to the stiffness, and relaxation.
+    pub viscous: ViscousTables<T>,
+    /// What a step makes is corrected before the next begins, or made by several kernels, so that a launch makes one step.
     pub is_corrected: bool,
     /// Bit l: law l is among the blocks that are stepped by colours.
     pub laws: u32,
@@ -234,7 +237,7 @@ impl<T: Real> Tables<T> {
     ) -> Result<Self, StepperError> {
         let (blocks, once) = (&problem.blocks, problem.mesh.dimension == 3);
         let fans = fan_blocks(problem, device)?;
-        let is_corrected = !(problem.dashpots.is_empty() && problem.rows.is_empty());
+        let is_corrected = !(problem.dashpots.is_empty() && problem.rows.is_empty()) || problem.is_viscous();
         let two_steps = !is_corrected && !device.halo_fan.is_empty() && fans.iter().all(|&fans| fans);
         let outer = |b: usize| outer_nodes(device, two_steps, b);
         let by_node = Specials::new(problem);
@@ -292,6 +295,7 @@ impl<T: Real> Tables<T> {
         if !problem.dashpots.is_empty() {
             tables.ground = GroundTables::new(problem, &by_node, &mut tables);
         }
+        tables.viscous = ViscousTables::new(problem, device, (&by_node, devices), &mut tables);
         if tables.by_colours.is_empty() && !is_corrected {
             // A launch over all blocks needs no list, and one that waits for none may have many steps.
             tables.by_fans.clear();

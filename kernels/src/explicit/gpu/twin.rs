@@ -7,10 +7,10 @@ use super::arrays;
 use super::ground::{self, Ground};
 use super::halo::Devices;
 use super::held::{self, Held, HeldTables, Joined};
-use super::launches::Last;
-use super::layout::{Params, THREADS};
-
+use super::launches::{Last, felt_by};
+use super::layout::{Material, Params, THREADS};
 use super::tables::Tables;
+use super::viscous::{self, Viscous, ViscousTables};
 use super::wet::{Wet, WetTables};
 use super::{Unknowns, grids, laws, layout, wet};
 use crate::device::field;
@@ -48,6 +48,7 @@ fn compile(double: bool) -> Option<libloading::Library> {
          #include \"{sources}/explicit/gpu/solids.cu\"\n\
          #include \"{sources}/explicit/gpu/march.cu\"\n\
          #include \"{sources}/explicit/gpu/corrections.cu\"\n\
+         #include \"{sources}/explicit/gpu/viscous.cu\"\n\
          #include \"{sources}/explicit/gpu/fluids_plane.cu\"\n\
          #include \"{sources}/explicit/gpu/fluids.cu\"\n\
          typedef {real} R;\n\
@@ -58,6 +59,7 @@ fn compile(double: bool) -> Option<libloading::Library> {
                  if (kind == 2) ((void (*)(Params<R>, u32, Material<R>))kernel)(*p, k, *(const Material<R> *)last);\n\
                  if (kind == 3) ((void (*)(Params<R>, u32, Ground))kernel)(*p, k, *(const Ground *)last);\n\
                  if (kind == 4) ((void (*)(Params<R>, u32, Held))kernel)(*p, k, *(const Held *)last);\n\
+                 if (kind == 5) ((void (*)(Params<R>, u32, Viscous<R>))kernel)(*p, k, *(const Viscous<R> *)last);\n\
              }});\n\
          }}\n\
          extern \"C\" void place(const Params<R> *p, u32 blocks, const double *x, u32 dimension, double length, double quantum, u32 tiles) {{\n\
@@ -69,6 +71,7 @@ fn compile(double: bool) -> Option<libloading::Library> {
     drop(wet::header::header().compiler(folder.path()));
     drop(ground::header::header().compiler(folder.path()));
     drop(held::header::header().compiler(folder.path()));
+    drop(viscous::header::header().compiler(folder.path()));
     let mut compiler = layout::header::header().compiler(folder.path());
     compiler.args(["-O1", "-w", "-shared", "-fPIC", "-o", "twin.so", "twin.cpp"]);
     if double {
@@ -104,19 +107,67 @@ impl<T> Pass<T> {
         match &self.last {
             Last::Act(_) | Last::Nothing => (std::ptr::null(), 0),
             Last::Wet(wet) => (std::ptr::from_ref(wet).cast(), 1),
-            Last::Material(material) => (std::ptr::from_ref(material).cast(), 2),
+            Last::Material(_, material) => (std::ptr::from_ref(material).cast(), 2),
             Last::Ground(ground) => (std::ptr::from_ref(ground).cast(), 3),
             Last::Held(held) => (std::ptr::from_ref(held).cast(), 4),
+            Last::Viscous(viscous) => (std::ptr::from_ref(viscous).cast(), 5),
             Last::Peers => unreachable!("no devices"),
         }
     }
 }
+
+/// A group of materials that feel the same.
+struct TwinOfGroup<T> {
+    feel: Pass<T>,
+    viscous: Viscous<T>,
+    materials: In<Material<T>>,
+    has: Vec<bool>,
+}
+
+/// What elements feel beside the displacement.
+struct TwinOfViscous<T> {
+    /// With the arrays.
+    viscous: Viscous<T>,
+    groups: Vec<TwinOfGroup<T>>,
+    moves: Pass<T>,
+    ends: Vec<Pass<T>>,
+    /// Behind an exchange with other devices.
+    remembers: Option<Pass<T>>,
+}
+
+impl<T: Real> TwinOfViscous<T> {
+    fn new(tables: &ViscousTables<T>, start: &[T], memory: &mut Vec<Vec<u128>>) -> Option<Self> {
+        if tables.is_empty() {
+            return None;
+        }
+        let mut viscous = tables.viscous();
+        memory.append(&mut tables.plan(start).place_on_host(&mut viscous));
+        let pass = |(name, blocks): (&str, u32), viscous: Viscous<T>| {
+            let (kernel, last) = (format!("{name}_{}", T::NAME), Last::Viscous(viscous));
+            Pass { kernel, blocks, threads: THREADS, bytes: 0, list: In::null(), is_early: false, last }
+        };
+        let mut groups = Vec::new();
+        for (number, group) in tables.groups.iter().enumerate() {
+            let viscous = tables.of_group(viscous, number);
+            let materials = In::from_address(array(memory, &group.materials));
+            let feel = pass(tables.feel(), viscous);
+            groups.push(TwinOfGroup { feel, viscous, materials, has: group.has.clone() });
+        }
+        let ends = tables.ends().into_iter().map(|kernel| pass(kernel, viscous)).collect();
+        let remembers = tables.remembers().map(|kernel| pass(kernel, viscous));
+        Some(Self { viscous, groups, moves: pass(tables.moves(), viscous), ends, remembers })
+    }
+}
+
+/// A doubled array of the state.
+type Doubled<T> = fn(&Params<T>) -> [Out<T>; 2];
 
 /// Steps a model on the host as a device does.
 pub(in crate::explicit) struct Twin<T> {
     library: &'static libloading::Library,
     params: Params<T>,
     passes: Vec<Pass<T>>,
+    viscous: Option<TwinOfViscous<T>>,
     unknowns: Unknowns,
     n_unknowns: usize,
     n_energies: usize,
@@ -154,8 +205,12 @@ impl<T: Real> Twin<T> {
         let Some(library) = library(size_of::<T>() == 8) else { return Ok(None) };
         problem.check(state, problem.mesh.n_nodes())?;
         let view = problem.device.as_ref().expect("a problem with tables for devices");
+        let of_start = viscous::memory::<T>(problem, state)?;
         let mut tables = Tables::<T>::new(problem, view, 4, devices)?;
         tables.wet = WetTables::new(problem, &tables)?;
+        if let Some(devices) = devices {
+            tables.ground.keep(|node| devices.is_own(node as u32));
+        }
         let mut of_rows = None;
         if !problem.rows.is_empty() {
             let joined = Joined::new(problem)?;
@@ -186,13 +241,16 @@ impl<T: Real> Twin<T> {
         }
         drop(turn);
         let passes = passes(&tables, &mut memory);
+        let viscous = TwinOfViscous::new(&tables.viscous, &of_start, &mut memory);
         let n_unknowns = u.len();
         let n_energies = match (&tables.held, devices) {
             (Some(held), Some(devices)) if devices.me > 0 => held.first_energy(),
             _ => tables.n_energy_rows,
         };
         let (sent, step) = (tables.sent.lists(), state.step);
-        Ok(Some(Self { library, params, passes, unknowns, n_unknowns, n_energies, step, sent, of_rows, memory }))
+        let made =
+            Self { library, params, passes, viscous, unknowns, n_unknowns, n_energies, step, sent, of_rows, memory };
+        Ok(Some(made))
     }
 
     /// Steps one model by several devices, all of whose steps are recorded: each computes what others wait for, sends it, and computes
@@ -207,36 +265,44 @@ impl<T: Real> Twin<T> {
         let rows = lists(team, &|twin, to| twin.of_rows.as_ref().map_or(Vec::new(), |rows| rows.to(to).to_vec()));
         let is_held = team[0].of_rows.is_some();
         let recordings: Vec<u64> = team.iter_mut().map(|twin| twin.prepare(n_steps, signals)).collect();
-        let send = |team: &mut [Self], lists: &[Vec<Vec<u32>>], of: &dyn Fn(&Self) -> [Out<T>; 2], forgets: bool| {
+        let send = |team: &[Self], lists: &[Vec<Vec<u32>>], of: Doubled<T>, forgets: bool| {
             for (from, to) in (0..n).flat_map(|from| (0..n).map(move |to| (from, to))) {
                 for &node in &lists[from][to] {
-                    let value = team[from].get(of(&team[from])[1], node);
-                    team[to].set(of(&team[to])[1], node, &value);
+                    let value = team[from].get(of(&team[from].params)[1], node);
+                    team[to].set(of(&team[to].params)[1], node, &value);
                     if forgets {
                         // It has been read.
                         let none = vec![T::from_f64(f64::NAN); value.len()];
-                        team[to].set(of(&team[to])[0], node, &none);
+                        team[to].set(of(&team[to].params)[0], node, &none);
                     }
                 }
             }
         };
+        let send_halo = |team: &[Self]| team[0].exchanged().for_each(|array| send(team, &halo, array, true));
         let projects = |pass: &Pass<T>| matches!(pass.last, Last::Held(_));
+        let is_viscous = team[0].viscous.is_some();
         for k in 0..n_steps as u32 {
-            let launch = |team: &mut [Self], wanted: &dyn Fn(&Pass<T>) -> bool| {
-                team.iter_mut().for_each(|twin| twin.launch(k, &twin.params, wanted));
+            let launch = |team: &[Self], wanted: &dyn Fn(&Pass<T>) -> bool| {
+                team.iter().for_each(|twin| twin.launch(k, &twin.params, wanted));
             };
-            launch(team, &|pass| pass.is_early);
+            launch(team, &|pass| pass.is_early || is_viscous);
             if !is_held {
-                send(team, &halo, &|twin| twin.params.u, true);
+                send_halo(team);
             }
-            launch(team, &|pass| !pass.is_early && !projects(pass));
+            if !is_viscous {
+                launch(team, &|pass| !pass.is_early && !projects(pass));
+            }
             if is_held {
-                send(team, &rows, &|twin| twin.params.u, false);
-                send(team, &rows, &|twin| twin.params.du, false);
+                send(team, &rows, |params| params.u, false);
+                send(team, &rows, |params| params.du, false);
                 launch(team, &projects);
-                send(team, &halo, &|twin| twin.params.u, true);
+                send_halo(team);
             }
             for twin in &mut *team {
+                if let Some(viscous) = &twin.viscous {
+                    let _turn = turn();
+                    twin.start(k, &twin.params, &viscous.remembers);
+                }
                 twin.params.u.swap(0, 1);
                 twin.params.du.swap(0, 1);
             }
@@ -254,12 +320,19 @@ impl<T: Real> Twin<T> {
         }
         let none = vec![T::from_f64(f64::NAN); team[me].unknowns.of_node];
         for node in (0..known.len()).filter(|&node| !known[node]) {
-            team[me].set(team[me].params.u[0], node as u32, &none);
+            let (node, params) = (node as u32, team[me].params);
+            team[me].exchanged().for_each(|array| team[me].set(array(&params)[0], node, &none));
         }
     }
 
     fn n_nodes(&self) -> u32 {
         (self.n_unknowns / self.unknowns.of_node) as u32
+    }
+
+    /// The arrays that devices exchange.
+    fn exchanged(&self) -> impl Iterator<Item = Doubled<T>> + use<T> {
+        let arrays: [Doubled<T>; 2] = [|params| params.u, |params| params.du];
+        arrays.into_iter().take(if self.viscous.is_some() { 2 } else { 1 })
     }
 
     /// Where the numbers of a node are in an array of the state.
@@ -273,7 +346,7 @@ impl<T: Real> Twin<T> {
         values(self.place(array, node) as u64, self.unknowns.of_node)
     }
 
-    fn set(&mut self, array: Out<T>, node: u32, value: &[T]) {
+    fn set(&self, array: Out<T>, node: u32, value: &[T]) {
         // SAFETY: inside the array, which nobody else reads now.
         unsafe { std::ptr::copy_nonoverlapping(value.as_ptr(), self.place(array, node), self.unknowns.of_node) };
     }
@@ -284,7 +357,6 @@ impl<T: Real> Twin<T> {
     }
 
     fn launch(&self, k: u32, params: &Params<T>, wanted: impl Fn(&Pass<T>) -> bool) {
-        type Step<T> = unsafe extern "C" fn(*mut c_void, *const Params<T>, u32, *const c_void, u32, u32, u32, u32);
         let makes_step = params.force_out.address() == 0;
         let fixes = (self.step + u64::from(k) + 1).is_multiple_of(FIX_EVERY);
         let is_due = |pass: &&Pass<T>| match &pass.last {
@@ -293,7 +365,25 @@ impl<T: Real> Twin<T> {
             _ => true,
         };
         let _turn = turn();
-        for pass in self.passes.iter().filter(is_due).filter(|pass| wanted(pass)) {
+        let due = self.passes.iter().filter(is_due).filter(|pass| wanted(pass));
+        let Some(viscous) = self.viscous.as_ref().filter(|_| makes_step) else {
+            return self.start(k, params, due);
+        };
+        let (corrections, elements): (Vec<_>, Vec<_>) = due.partition(|pass| matches!(pass.last, Last::Ground(_)));
+        for group in &viscous.groups {
+            self.start(k, params, [&group.feel]);
+            let of_elements = elements.iter().copied().filter(|pass| pass.last.computes_for(&group.has));
+            self.start(k, &felt_by(params, &group.viscous, group.materials), of_elements);
+        }
+        self.start(k, params, [&viscous.moves].into_iter().chain(corrections).chain(&viscous.ends));
+    }
+
+    fn start<'a>(&self, k: u32, params: &Params<T>, passes: impl IntoIterator<Item = &'a Pass<T>>)
+    where
+        T: 'a,
+    {
+        type Step<T> = unsafe extern "C" fn(*mut c_void, *const Params<T>, u32, *const c_void, u32, u32, u32, u32);
+        for pass in passes {
             let mut params = Params { list: pass.list, ..*params };
             if let Last::Act(range) = &pass.last {
                 params = range.of(params);
@@ -350,9 +440,16 @@ impl<T: Real> Twin<T> {
             increment: state(self.params.du[0]),
             external_work: sum(0),
             damped_energy: sum(1),
-            memory: Vec::new(),
+            memory: self.memory_variables(),
         };
         (state, values(recording, n_recorded))
+    }
+
+    /// z_l.
+    fn memory_variables(&self) -> Vec<f64> {
+        let Some(TwinOfViscous { viscous, .. }) = &self.viscous else { return Vec::new() };
+        let n = viscous.n_mechanisms as usize * self.n_unknowns;
+        values::<T>(viscous.memory.address(), n).into_iter().map(Real::to_f64).collect()
     }
 
     /// f_int of the state.
@@ -394,7 +491,7 @@ fn passes<T: Real>(tables: &Tables<T>, memory: &mut Vec<Vec<u128>>) -> Vec<Pass<
             bytes: grids::room(size_of::<T>(), tables.unknowns),
             list: In::from_address(array(memory, &launch.tiles)),
             is_early: launch.is_border,
-            last: Last::Material(tables.materials[launch.material]),
+            last: Last::Material(launch.material, tables.materials[launch.material]),
         });
     }
     for range in tables.act_ranges() {

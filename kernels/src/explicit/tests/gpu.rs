@@ -16,6 +16,7 @@ use crate::explicit::gpu::twin::Twin;
 use crate::simd::Real;
 
 mod corrections;
+mod viscous;
 
 /// A mesh in blocks, with the tables for devices.
 struct Arranged {
@@ -133,6 +134,12 @@ impl Arranged {
         let values = |amplitude: f64, shift: u64| (0..n).map(|i| amplitude * value(i, shift)).collect();
         State { displacement: values(1e-8, 7), increment: values(1e-10, 99), ..State::default() }
     }
+
+    /// The same with memory variables.
+    fn start_of(&self, problem: &Problem) -> State {
+        let n = problem.relaxation.rates.len() * self.mesh.coordinates.len();
+        State { memory: (0..n).map(|i| 1e-8 * noise(i as u64 + 31)).collect(), ..self.start() }
+    }
 }
 
 /// Amplitudes of every shape, with jumps and kinks inside of [`STEPS`] steps.
@@ -210,11 +217,13 @@ fn parts_of<T: Real + 'static>(
 ) {
     let amplitudes = amplitudes(problem.time_increment);
     let signals = signals(&amplitudes, problem.time_increment);
-    let (start, cuts) = (case.start(), [0, 1, 70, 333, STEPS]);
+    let (start, cuts) = (case.start_of(problem), [0, 1, 70, 333, STEPS]);
     let mut one = GpuStepper::<T>::new(problem, &start, &signals, GpuOptions { ordinal: ordinals[0] }).unwrap();
     let (state, recording) = run(&mut one, &signals, &cuts);
     let force = one.internal_force(&state.displacement).unwrap();
-    let sums = one.energy_sums().unwrap().unwrap();
+    let sums = one.energy_sums().unwrap();
+    let State { displacement, increment, memory, .. } = &state;
+    let felt = one.relaxed_force(displacement, increment, memory).unwrap();
     let n_blocks = problem.blocks.n_blocks();
     let domain: Vec<u32> = (0..n_blocks).map(|b| cut(b, n_blocks)).collect();
     let domains = problem.domains(&domain, ordinals.len(), "test");
@@ -222,7 +231,7 @@ fn parts_of<T: Real + 'static>(
         for (ranks, &ordinal) in Threads::new(ordinals.len()).into_iter().zip(ordinals) {
             let (domain, domains) = (&domain, domains.view());
             let (start, signals, cuts) = (&start, &signals, &cuts);
-            let (state, recording, force) = (&state, &recording, &force);
+            let (state, recording, force, felt) = (&state, &recording, &force, &felt);
             scope.spawn(move || {
                 let ranks: Arc<dyn Ranks> = Arc::new(ranks);
                 let options = GpuOptions { ordinal };
@@ -236,20 +245,30 @@ fn parts_of<T: Real + 'static>(
                 let mut team = TeamStepper::new(problem, &domains, &ranks, member, start, false);
                 let (found, recorded) = run(&mut team, signals, cuts);
                 assert!(recorded == *recording, "{ordinals:?} {exchange:?} {}: recordings differ", T::NAME);
-                let same = found.displacement == state.displacement && found.increment == state.increment;
+                let same = found.displacement == state.displacement
+                    && found.increment == state.increment
+                    && found.memory == state.memory;
                 assert!(same, "{ordinals:?} {exchange:?} {}: states differ", T::NAME);
                 assert!(team.internal_force(&state.displacement).unwrap() == *force);
-                let of_team = team.energy_sums().unwrap().unwrap();
-                let energies = [of_team.external_work, of_team.damped_energy];
-                let expected = [sums.external_work, sums.damped_energy];
+                if problem.is_viscous() {
+                    let State { displacement, increment, memory, .. } = &found;
+                    assert!(team.relaxed_force(displacement, increment, memory).unwrap() == *felt);
+                }
+                let energies = [found.external_work, found.damped_energy];
+                let expected = [state.external_work, state.damped_energy];
                 // In grids the energies of other nodes are added up in a row.
                 let limit = if case.device.grid_size.is_empty() { 0.0 } else { 1e-12 };
                 assert!(
                     energies.iter().zip(expected).all(|(a, b)| (a - b).abs() <= limit * b.abs()),
                     "{energies:?}, {expected:?}"
                 );
-                assert!((of_team.kinetic - sums.kinetic).abs() <= 1e-12 * sums.kinetic);
-                assert!((of_team.strain - sums.strain).abs() <= 1e-9 * sums.strain.abs());
+                let of_team = team.energy_sums().unwrap();
+                assert_eq!(of_team.is_some(), sums.is_some());
+                if let Some((of_team, sums)) = of_team.zip(sums) {
+                    assert_eq!([of_team.external_work, of_team.damped_energy], energies);
+                    assert!((of_team.kinetic - sums.kinetic).abs() <= 1e-12 * sums.kinetic);
+                    assert!((of_team.strain - sums.strain).abs() <= 1e-9 * sums.strain.abs());
+                }
                 println!("{ordinals:?} {exchange:?} {}: a launch: same bits", T::NAME);
             });
         }
@@ -330,7 +349,8 @@ fn gpu_teams_march_through_grids_with_the_bits_of_one_device() {
 
 /// The largest difference over the largest value.
 fn relative(a: &[f64], b: &[f64]) -> f64 {
-    let most = b.iter().fold(0.0f64, |most, v| most.max(v.abs()));
+    let most = b.iter().fold(f64::MIN_POSITIVE, |most, v| most.max(v.abs()));
+    assert_eq!(a.len(), b.len());
     a.iter().zip(b).fold(0.0f64, |worst, (a, b)| worst.max((a - b).abs())) / most
 }
 
@@ -356,7 +376,7 @@ impl Limits {
 
 fn compare_within<T: Real>(case: &Arranged, problem: &Problem, what: &str, limits: Limits) {
     let tolerance = limits.traces;
-    let start = case.start();
+    let start = case.start_of(problem);
     let amplitudes = amplitudes(problem.time_increment);
     let signals = signals(&amplitudes, problem.time_increment);
     let run = |stepper: &mut dyn Stepper<State = State>, cuts: &[usize]| run(stepper, &signals, cuts);
@@ -400,6 +420,20 @@ fn compare_within<T: Real>(case: &Arranged, problem: &Problem, what: &str, limit
         let mut after = stepper(&before.state().unwrap(), steps);
         let rest = run(&mut after, &[500, STEPS]);
         assert_eq!(rest.0.displacement, first.0.displacement, "{what}: from a checkpoint");
+        assert_eq!(rest.0.memory, first.0.memory, "{what}: from a checkpoint");
+        if problem.is_viscous() {
+            let memory = relative(&first.0.memory, &cpu.0.memory);
+            assert!(memory <= limits.displacement, "{what}: memory variables differ by {memory:e}");
+            // From the CPU to the device and back.
+            let mut middle = CpuStepper::<T>::new(problem, &start, CpuOptions::new(1)).unwrap();
+            run(&mut middle, &[0, 300]);
+            let mut on_device = stepper(&middle.state().unwrap(), steps);
+            run(&mut on_device, &[300, 700]);
+            let mut last = CpuStepper::<T>::new(problem, &on_device.state().unwrap(), CpuOptions::new(1)).unwrap();
+            let (end, _) = run(&mut last, &[700, STEPS]);
+            let error = relative(&end.displacement, &cpu.0.displacement);
+            assert!(error <= limits.displacement, "{what}: by turns displacements differ by {error:e}");
+        }
     }
     let mut gpu = stepper(&start, 0);
     let force = ElementStepper::internal_force(&mut gpu, &start.displacement).unwrap();
@@ -407,8 +441,12 @@ fn compare_within<T: Real>(case: &Arranged, problem: &Problem, what: &str, limit
         CpuStepper::<f64>::new(problem, &start, CpuOptions::new(1)).unwrap().internal_force(&start.displacement);
     let error = relative(&force, &expected);
     assert!(error <= limits.forces, "{what}: internal force differs by {error:e}");
+    if problem.is_viscous() {
+        compare_viscous_forces(problem, &start, &mut gpu, what, limits);
+    }
     let Some(sums) = gpu.energy_sums().unwrap() else {
-        assert!(!problem.wet.is_empty(), "{what}: no sums of energies");
+        let has_none = !problem.wet.is_empty() || !problem.relaxation.is_empty();
+        assert!(has_none, "{what}: no sums of energies");
         return;
     };
     let d = case.mesh.dimension as usize;
@@ -416,6 +454,29 @@ fn compare_within<T: Real>(case: &Arranged, problem: &Problem, what: &str, limit
     let strain: f64 =
         start.displacement.iter().zip(&start.increment).zip(&expected).map(|((u, du), f)| (u - du) * f).sum();
     assert!(relative(&[sums.kinetic, sums.strain], &[kinetic, strain]) < 1e-5, "{what}: {sums:?}, {kinetic}, {strain}");
+}
+
+/// What elements feel with Δu alone and with memory variables.
+fn compare_viscous_forces<T: Real>(
+    problem: &Problem,
+    start: &State,
+    gpu: &mut GpuStepper<T>,
+    what: &str,
+    limits: Limits,
+) {
+    let State { displacement, increment, memory, .. } = start;
+    let mut cpu = CpuStepper::<f64>::new(problem, start, CpuOptions::new(1)).unwrap();
+    for (name, found, expected) in [
+        ("Δu", gpu.lagged_force(displacement, increment), cpu.lagged_force(displacement, increment)),
+        (
+            "memory",
+            gpu.relaxed_force(displacement, increment, memory),
+            cpu.relaxed_force(displacement, increment, memory),
+        ),
+    ] {
+        let error = relative(&found.unwrap(), &expected.unwrap());
+        assert!(error <= limits.forces, "{what}: the force with {name} differs by {error:e}");
+    }
 }
 
 #[test]
@@ -791,7 +852,7 @@ fn problem_of<'a>(case: &'a Arranged, what: &str) -> Problem<'a> {
 fn compare_twin<T: Real>(case: &Arranged, problem: &Problem, what: &str, tolerance: f64) {
     const TWIN_STEPS: usize = 12;
     // Linear constraints are also projected onto in step 64.
-    let start = State { step: 60, ..case.start() };
+    let start = State { step: 60, ..case.start_of(problem) };
     let amplitudes = amplitudes(problem.time_increment);
     let signals = signals(&amplitudes, problem.time_increment);
     let Some(mut twin) = Twin::<T>::new(problem, &start).unwrap() else { return };
@@ -810,6 +871,7 @@ fn compare_twin<T: Real>(case: &Arranged, problem: &Problem, what: &str, toleran
     for (name, found, expected) in [
         ("u", &found.displacement, &expected.displacement),
         ("Δu", &found.increment, &expected.increment),
+        ("memory", &found.memory, &expected.memory),
         ("records", &recorded, &recording),
         ("work", &vec![found.external_work], &vec![expected.external_work]),
         ("damped", &vec![found.damped_energy], &vec![expected.damped_energy]),
@@ -831,7 +893,7 @@ fn compare_parts<T: Real>(
     cut: &dyn Fn(usize, usize) -> usize,
 ) {
     const STEPS: usize = 6;
-    let start = case.start();
+    let start = case.start_of(problem);
     let amplitudes = amplitudes(problem.time_increment);
     let signals = signals(&amplitudes, problem.time_increment);
     let Some(mut one) = Twin::<T>::new(problem, &start).unwrap() else { return };
@@ -851,6 +913,9 @@ fn compare_parts<T: Real>(
         assert_eq!(forces[part][dof], force[dof], "{what}: f_int {dof}");
         assert_eq!(found[part].0.displacement[dof], state.displacement[dof], "{what}: u {dof}");
         assert_eq!(found[part].0.increment[dof], state.increment[dof], "{what}: Δu {dof}");
+        for at in (dof..state.memory.len()).step_by(d * case.mesh.n_nodes()) {
+            assert_eq!(found[part].0.memory[at], state.memory[at], "{what}: memory {at}");
+        }
     }
     let n_dofs = (d * case.mesh.n_nodes()) as u64;
     for (at, value) in recording.iter().enumerate().filter(|(_, value)| value.is_finite()) {

@@ -160,11 +160,11 @@ fn the_stable_increment_is_that_of_the_theory() {
 }
 
 #[test]
-fn a_negative_beta_and_devices_are_refused() {
+fn a_negative_beta_is_refused() {
     let case = Case::of(ElementKind::Cpe4, [3, 3, 0], isotropic(210e9, 0.3));
     let problem = Problem { damping_beta: vec![-1.0], ..case.problem() };
     let error = CpuStepper::<f64>::new(&problem, &case.rest(), CpuOptions::new(1)).unwrap_err();
     assert_eq!(error, StepperError::Beta { section: 0, beta: -1.0 });
     let problem = Problem { damping_beta: vec![1e-9], ..case.problem() };
-    assert_eq!(problem.only_on_cpu(), Some("stiffness-proportional damping (BETA)"));
+    assert_eq!(problem.viscosity(), Some("stiffness-proportional damping (BETA)"));
 }

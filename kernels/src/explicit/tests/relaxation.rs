@@ -187,7 +187,7 @@ fn what_is_not_relaxation_is_refused() {
     let rest = State { memory: vec![0.0; n], ..case.rest() };
     let refusal = |rates: Vec<f64>, strengths: Vec<[f64; 3]>| {
         let problem = Problem { relaxation: Relaxation { rates, strengths }, ..case.problem() };
-        assert_eq!(problem.only_on_cpu(), Some("damping by relaxation mechanisms ([relaxation])"));
+        assert_eq!(problem.viscosity(), Some("damping by relaxation mechanisms ([relaxation])"));
         CpuStepper::<f64>::new(&problem, &rest, CpuOptions::new(1)).err()
     };
     assert_eq!(refusal(vec![1e6], vec![[0.5, 0.0, 0.0]]), None);

@@ -6,7 +6,7 @@ use super::*;
 use crate::explicit::tests::ground;
 
 /// Dashpots at every seventh node, of fluids at the pressure alone.
-fn dashpots(problem: &Problem) -> Vec<Dashpot> {
+pub(super) fn dashpots(problem: &Problem) -> Vec<Dashpot> {
     let (d, n) = (problem.mesh.dimension, problem.mesh.n_nodes());
     let fluid = problem.mesh.fluid_nodes();
     let mut all = ground::dashpots(&problem.lumped_mass, problem.time_increment, d, (n - 1) as u32);
