@@ -78,6 +78,7 @@ impl Case {
             copied: Default::default(),
             rows: Default::default(),
             wet: Vec::new(),
+            tied: Vec::new(),
         }
     }
 
