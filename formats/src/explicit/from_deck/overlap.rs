@@ -134,9 +134,9 @@ pub(super) fn shares<'a>(fluid: &Face, solids: impl Iterator<Item = &'a Face>, t
         }
         for &(x, weight) in &points {
             let (of_fluid, of_solid) = (shape(&corners, x), shape(&over, x));
-            for corner in 0..corners.len() {
-                for at in 0..over.len() {
-                    *parts.entry((corner, solid.nodes[at])).or_default() += weight * of_fluid[corner] * of_solid[at];
+            for (corner, of_corner) in of_fluid.iter().enumerate().take(corners.len()) {
+                for (&node, of_node) in solid.nodes.iter().zip(of_solid).take(over.len()) {
+                    *parts.entry((corner, node)).or_default() += weight * of_corner * of_node;
                 }
             }
         }
