@@ -19,7 +19,12 @@ struct Tied {
     /// Edges of the water and of the solid along the first axis, and along the others.
     length: [f64; 2],
     width: f64,
+    /// Where a point of the boxes goes.
+    shape: fn([f64; 3]) -> [f64; 3],
 }
+
+/// Boxes as they are.
+const STRAIGHT: fn([f64; 3]) -> [f64; 3] = |x| x;
 
 impl Tied {
     fn label(&self, part: usize, [i, j, k]: [usize; 3]) -> usize {
@@ -37,7 +42,7 @@ impl Tied {
         let n = self.n[part];
         let at = |axis: usize, length: f64| length * node[axis] as f64 / n[axis].max(1) as f64;
         let start = if part == 1 { self.length[0] } else { 0.0 };
-        [start + at(0, self.length[part]), at(1, self.width), at(2, self.width)]
+        (self.shape)([start + at(0, self.length[part]), at(1, self.width), at(2, self.width)])
     }
 
     /// Nodes, elements, sections, node sets WET and DRY of the common plane, START and END, and surfaces of the same names: WETS of
@@ -126,7 +131,8 @@ fn a_tie_of_meshes_that_match_gives_what_shared_nodes_give() {
         let tank = if nz > 0 { Tank { n: [16, ny, ny], ..tank } } else { tank };
         let half = [8, tank.n[1], tank.n[2]];
         let length = 8.0 * h;
-        let tied = Tied { element, solid: STEEL, n: [half; 2], length: [length; 2], width: ny as f64 * h };
+        let tied =
+            Tied { element, solid: STEEL, n: [half; 2], length: [length; 2], width: ny as f64 * h, shape: STRAIGHT };
         let middle = tank.n[2] / 2;
         let dt = 5e-8;
         let tail = |[source, wet, dry, joint]: [usize; 4]| {
@@ -181,7 +187,7 @@ fn transmission(element: &'static str, across: [usize; 2], fine: usize, tie: &st
     let n = across.map(|n| [120 * fine, n, if is_space { n } else { 0 }]);
     // The solid is coarser along the wave, too, as its waves are longer.
     let n = [n[0], [60 * fine, n[1][1], n[1][2]]];
-    let tied = Tied { element, solid: STEEL, n, length: [120.0 * 1e-3; 2], width: 3e-3 };
+    let tied = Tied { element, solid: STEEL, n, length: [120.0 * 1e-3; 2], width: 3e-3, shape: STRAIGHT };
     let (width, time) = (50.0 * 1e-3 / c[0], 205.0 * 1e-3 / c[0]);
     let [wet, dry] = [tied.label(0, [60 * fine, 0, 0]), tied.label(1, [10 * fine, 0, 0])];
     let dt = 0.15 * h / c[1];
@@ -240,6 +246,7 @@ fn oblique(degrees: f64, fine: usize) -> f64 {
         n: [[n_water, n, 0], [n_steel, 3 * n / 2, 0]],
         length: [n_water as f64 * h, n_steel as f64 * h],
         width: half_wave,
+        shape: STRAIGHT,
     };
     let mut deck = tied.deck() + TIE;
     writeln!(deck, "*Nset, nset=WALLS").unwrap();
@@ -283,7 +290,7 @@ fn waves_at_an_angle_are_reflected_at_ties_as_theory_says() {
 #[test]
 fn tied_models_have_the_same_bits_in_parts_and_after_a_restart() {
     for (element, n) in [("AC2D4", [[30, 40, 0], [24, 60, 0]]), ("AC3D8", [[8, 12, 12], [8, 9, 9]])] {
-        let tied = Tied { element, solid: STEEL, n, length: [0.03; 2], width: 0.04 };
+        let tied = Tied { element, solid: STEEL, n, length: [0.03; 2], width: 0.04, shape: STRAIGHT };
         let [a, b] = n.map(|n| [n[0] / 2, n[1] / 3, n[2] / 2]);
         let (wet, dry) = (tied.label(0, a), tied.label(1, b));
         let (fluid, joint) = (tied.label(0, [n[0][0], a[1], a[2]]), tied.label(1, [0, b[1], b[2]]));
@@ -332,12 +339,54 @@ fn tied_models_have_the_same_bits_in_parts_and_after_a_restart() {
     }
 }
 
+/// Displacements of the steel's nodes at the tie, along the radius and across it, when a pressure has come out of a tube of water into
+/// a pipe of steel. One half of both is computed, with so many elements of water and of steel round it.
+fn pipe(around: [usize; 2]) -> Vec<[f64; 2]> {
+    let shape: fn([f64; 3]) -> [f64; 3] = |[x, angle, z]| {
+        let radius = 5e-3 + x;
+        [radius * angle.cos(), radius * angle.sin(), z]
+    };
+    let n = [[10, around[0], 0], [8, around[1], 0]];
+    let tied = Tied { element: "AC2D4", solid: STEEL, n, length: [5e-3, 3e-3], width: PI, shape };
+    let mut deck = tied.deck() + BACKWARDS + "*Nset, nset=REC\nDRY,\n*Nset, nset=SYMMETRY\n";
+    let ends = tied.nodes(1).filter(|node| node[1] == 0 || node[1] == around[1]);
+    ends.for_each(|node| writeln!(deck, "{},", tied.label(1, node)).unwrap());
+    deck += &amplitude(|t| pulse(t, 4e-6), 1e-7, 40);
+    let held = "*Boundary, amplitude=P\nSTART, 8, 8, 1e5\n*Boundary\nSYMMETRY, 2, 2\n";
+    deck += &step(2e-8, 6e-6, held, "U");
+    let folder = tempfile::tempdir().unwrap();
+    block(folder.path(), &deck);
+    let [traces, energy] = solve(folder.path(), "out", &ALONE);
+    assert!(imbalance(&energy) < 1e-11, "{}", imbalance(&energy));
+    let of_node = |j: usize| {
+        let label = tied.label(1, [0, j, 0]);
+        let [x, y] = ["U1", "U2"].map(|name| *traces.column(&format!("REC.{label}.{name}")).last().unwrap());
+        let (sin, cos) = (PI * j as f64 / around[1] as f64).sin_cos();
+        [x * cos + y * sin, y * cos - x * sin]
+    };
+    (0..=around[1]).map(of_node).collect()
+}
+
+/// A uniform pressure moves a curved surface uniformly along its normals, though the meshes do not match.
+#[test]
+fn a_pressure_widens_a_pipe_evenly() {
+    let mean = |moved: &[[f64; 2]]| moved.iter().map(|u| u[0]).sum::<f64>() / moved.len() as f64;
+    let expected = mean(&pipe([57, 57]));
+    for around in [[40, 57], [57, 40]] {
+        let moved = pipe(around);
+        let uneven = moved.iter().map(|u| (u[0] / expected - 1.0).abs().max((u[1] / expected).abs()));
+        let uneven = uneven.fold(0.0, f64::max);
+        eprintln!("{around:?}: {uneven:.1e} of {expected:e} m");
+        assert!(uneven < 2e-3, "{around:?}: {uneven}");
+    }
+}
+
 /// Water that shares its nodes with a floor of steel and is tied to a wall of steel, so that a node of the water has both: the balance
 /// holds, and parts give the same bits.
 #[test]
 fn a_fluid_may_share_nodes_with_one_solid_and_be_tied_to_another() {
     let n = [[20, 12, 0], [20, 18, 0]];
-    let tied = Tied { element: "AC2D4", solid: STEEL, n, length: [20e-3; 2], width: 12e-3 };
+    let tied = Tied { element: "AC2D4", solid: STEEL, n, length: [20e-3; 2], width: 12e-3, shape: STRAIGHT };
     let mut deck = tied.deck() + TIE;
     // A row of cells below the water.
     let first = tied.label(1, n[1]) + 1;
@@ -376,7 +425,7 @@ fn the_increment_is_stable_at_ties() {
     let foam = || Solid(1e6, 0.2, 30.0);
     for (solid, across) in [(foam(), [4, 6]), (foam(), [9, 4]), (STEEL, [4, 6]), (STEEL, [9, 4])] {
         let n = across.map(|n| [8, n, 0]);
-        let tied = Tied { element: "AC2D4", solid, n, length: [8e-3; 2], width: 9e-3 };
+        let tied = Tied { element: "AC2D4", solid, n, length: [8e-3; 2], width: 9e-3, shape: STRAIGHT };
         let [wet, dry] = [tied.label(0, [2, 2, 0]), tied.label(1, [4, 2, 0])];
         let mesh = tied.deck() + TIE + &format!("*Nset, nset=REC\n{wet},\n");
         let loads = format!("*Cload, amplitude=P\n{wet}, 8, 1.\n{dry}, 1, 1.\n");
@@ -400,7 +449,14 @@ fn the_increment_is_stable_at_ties() {
 /// What is not computed says so where it stands, and what is tied is told.
 #[test]
 fn mistakes_with_ties_of_fluids_are_told() {
-    let tied = Tied { element: "AC2D4", solid: STEEL, n: [[4, 4, 0], [4, 6, 0]], length: [4e-3; 2], width: 4e-3 };
+    let tied = Tied {
+        element: "AC2D4",
+        solid: STEEL,
+        n: [[4, 4, 0], [4, 6, 0]],
+        length: [4e-3; 2],
+        width: 4e-3,
+        shape: STRAIGHT,
+    };
     let end = |loads: &str| format!("*Nset, nset=REC\n3,\n{}", step(1e-8, 1e-7, loads, "POR"));
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
