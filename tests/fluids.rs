@@ -1,6 +1,7 @@
 //! Fluids, and fluids that touch solids, against exact solutions: plane waves, a point source, reflection and transmission at
 //! an interface for all angles, the Scholte wave; the energy balance, parts of a model and restarts.
 
+mod ties;
 mod walls;
 
 use std::f64::consts::PI;

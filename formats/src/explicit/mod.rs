@@ -14,5 +14,6 @@ pub use crate::material::{Elasticity, Material, Section};
 pub use crate::relaxation::{Attenuation, Relaxation};
 pub use block::Explicit;
 pub use model::{
-    AbsorbingLayer, AbsorbingProfile, ExplicitSettings, ImpedanceBoundary, Interface, Lumping, Model, Setup,
+    AbsorbingLayer, AbsorbingProfile, ExplicitSettings, FluidTies, ImpedanceBoundary, Interface, Lumping, Model, Setup,
+    TieShare,
 };

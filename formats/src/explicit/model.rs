@@ -60,9 +60,9 @@ pub struct AbsorbingLayer {
     pub profile: AbsorbingProfile,
 }
 
-/// Where a fluid touches a solid: faces that have a node of each at the same place. The pressure of the fluid acts on the solid,
+/// Where a fluid touches a solid: faces that have a node of each at the same place, and ties. The pressure of the fluid acts on the solid,
 /// and the solid's motion moves the fluid.
-#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
 pub struct Interface {
     /// Nodes of the fluid, a face each, padded with `u32::MAX`.
     pub fluid: Vec<[u32; 4]>,
@@ -70,15 +70,62 @@ pub struct Interface {
     pub solid: Vec<[u32; 4]>,
     /// Element of the fluid that has the face.
     pub elements: Vec<u32>,
+    /// Where faces of fluids and solids are tied, whose nodes are not at the same places.
+    pub ties: FluidTies,
 }
 
-impl Interface {
-    /// Whether no fluid touches a solid.
+/// Faces of fluids that `*TIE` joins to solids.
+///
+/// Each corner of a face has a part of its surface, A = ∫ N n dS. A node of a solid has a share w of that, and the area w A belongs
+/// to both. Where the solid covers the face, the shares of a corner have the sum 1.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, PartialEq, Default)]
+pub struct FluidTies {
+    /// Nodes of the fluid, a face each, padded with `u32::MAX`.
+    pub faces: Vec<[u32; 4]>,
+    /// Element of the fluid that has the face.
+    pub elements: Vec<u32>,
+    pub shares: Vec<TieShare>,
+}
+
+/// The part of a corner of a face of a fluid that belongs to a node of a solid.
+#[derive(Archive, Serialize, Deserialize, Debug, Clone, Copy, PartialEq)]
+pub struct TieShare {
+    /// Index of the face among those of the ties.
+    pub face: u32,
+    /// Corner of the face, from 0.
+    pub corner: u32,
+    /// Node of the solid.
+    pub solid: u32,
+    /// w, 1.
+    pub weight: f64,
+}
+
+impl FluidTies {
+    /// Whether nothing is tied.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
     }
 
-    /// Nodes of fluid and solid, a pair for each corner of each face.
+    /// Nodes of fluids and solids, with repetitions.
+    pub fn nodes(&self) -> impl Iterator<Item = u32> {
+        let of_fluids = self.faces.as_flattened().iter().filter(|node| **node != u32::MAX);
+        of_fluids.copied().chain(self.shares.iter().map(|share| share.solid))
+    }
+
+    /// Replaces the nodes of faces, and leaves the padding.
+    pub fn renumber_fluid(&mut self, new: impl Fn(u32) -> u32) {
+        let nodes = self.faces.as_flattened_mut().iter_mut();
+        nodes.filter(|node| **node != u32::MAX).for_each(|node| *node = new(*node));
+    }
+}
+
+impl Interface {
+    /// Whether no fluid shares a face with a solid.
+    pub fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
+
+    /// Nodes of fluid and solid, a pair for each corner of each face that they share.
     pub fn pairs(&self) -> impl Iterator<Item = (u32, u32)> {
         let corners = self.fluid.as_flattened().iter().zip(self.solid.as_flattened());
         corners.filter(|(fluid, _)| **fluid != u32::MAX).map(|(&fluid, &solid)| (fluid, solid))
@@ -88,6 +135,8 @@ impl Interface {
     pub fn renumber(&mut self, new_from_old: &[u32]) {
         let nodes = self.fluid.as_flattened_mut().iter_mut().chain(self.solid.as_flattened_mut());
         nodes.filter(|node| **node != u32::MAX).for_each(|node| *node = new_from_old[*node as usize]);
+        self.ties.renumber_fluid(|node| new_from_old[node as usize]);
+        self.ties.shares.iter_mut().for_each(|share| share.solid = new_from_old[share.solid as usize]);
     }
 }
 

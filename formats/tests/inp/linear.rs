@@ -92,3 +92,78 @@ fn fluids_and_constraints_are_refused_together() {
     let error = refusal(&with(&fluid, "*Equation\n 2\n 1, 1, 1., 2, 1, -1.\n"));
     assert!(error.contains("*EQUATION: linear constraints are computed in models of solids alone"), "{error}");
 }
+
+/// One face of water beside two of steel, a little apart.
+const WATER_BESIDE_STEEL: &str = "*Node\n 1, 0., 0.\n 2, 1., 0.\n 3, 1., 2.\n 4, 0., 2.\n 5, 1.001, 0.\n 6, 2., 0.\n 7, 2., 1.\n 8, 1.001, 1.\n 9, 2., 2.\n \
+     10, 1.001, 2.\n*Element, type=CPE4, elset=F\n 1, 1, 2, 3, 4\n*Element, type=CPE4, elset=S\n 2, 5, 6, 7, 8\n 3, 8, 7, 9, 10\n\
+     *Material, name=W\n*Density\n1000.,\n*Acoustic Medium, bulk modulus\n2.2e9,\n*Material, name=M\n*Density\n7800.,\n\
+     *Elastic\n2.1e11, 0.3\n*Solid Section, elset=F, material=W\n,\n*Solid Section, elset=S, material=M\n,\n\
+     *Surface, name=WET\n F, S2\n*Surface, name=DRY\n S, S4\n*Nset, nset=DRYNODES\n 5, 8, 10\n*Nset, nset=LOW\n 5, 8\n\
+     *Surface, name=DRYPOINTS, type=NODE\n DRYNODES,\n";
+const RUN: &str = "*Step\n*Dynamic, Explicit\n, 1.\n*End Step\n";
+
+#[test]
+fn a_tie_of_a_fluid_shares_its_faces_with_nodes_of_the_solid() {
+    let found = |tie: &str| {
+        let (model, notes) = deck(&(WATER_BESIDE_STEEL.to_owned() + tie + RUN)).finish().unwrap();
+        assert!(model.setup.linear.is_empty());
+        let ties = model.setup.interface.ties;
+        let shares = ties.shares.iter().map(|share| {
+            assert_eq!((ties.elements.as_slice(), share.face), ([2].as_slice(), 0));
+            let fluid = ties.faces[0][share.corner as usize];
+            (fluid, share.solid, share.weight)
+        });
+        let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
+        (shares.collect::<Vec<_>>(), notes.join("\n"))
+    };
+    let (shares, notes) = found("*Tie, name=T\nWET, DRY\n");
+    // ∫ (1 − y/2) N dy from 0 to 2.
+    let expected = [(1, 4, 5.), (1, 7, 6.), (1, 9, 1.), (2, 4, 1.), (2, 7, 6.), (2, 9, 5.)];
+    assert_eq!(shares.len(), expected.len());
+    for (found, expected) in shares.iter().zip(expected) {
+        assert!(
+            (found.0, found.1) == (expected.0, expected.1) && (12. * found.2 - expected.2).abs() < 1e-13,
+            "{found:?}"
+        );
+    }
+    assert!(
+        notes.contains("*TIE `T`: a fluid is tied to a solid: 1 face to 3 nodes, 100.0 % of the fluid's surface"),
+        "{notes}"
+    );
+    // The order of the surfaces, and whether one is of nodes, change nothing.
+    for tie in [
+        "*Tie, name=T\nDRY, WET\n",
+        "*Tie, name=T\nDRYPOINTS, WET\n",
+        "*Tie, name=T, position tolerance=0.01, type=surface to surface\nWET, DRYPOINTS\n",
+    ] {
+        assert_eq!(found(tie).0, shares, "{tie}");
+    }
+    let (half, notes) = found("*Tie, name=T, tied nset=LOW\nDRY, WET\n");
+    let sum = |fluid: u32| half.iter().filter(|share| share.0 == fluid).map(|share| share.2).sum::<f64>();
+    assert!(
+        (sum(1) - 0.75).abs() < 1e-14 && (sum(2) - 0.25).abs() < 1e-14 && notes.contains("50.0 %"),
+        "{half:?} {notes}"
+    );
+}
+
+#[test]
+fn ties_of_fluids_that_join_nothing_are_told() {
+    let refused = |tie: &str| {
+        let error = deck(&(WATER_BESIDE_STEEL.to_owned() + tie + RUN)).finish().unwrap_err();
+        error.to_string()
+    };
+    let above = "*Surface, name=ABOVE\n F, S3\n*Surface, name=BOTH\n F, S2\n S, S4\n";
+    for (tie, expected) in [
+        ("*Tie, name=T, position tolerance=9.\nABOVE, WET\n", "*TIE `T`: both surfaces are those of fluids"),
+        (
+            "*Tie, name=T, position tolerance=9.\nBOTH, ABOVE\n",
+            "*TIE `T`: one surface has faces of a fluid and of a solid",
+        ),
+        ("*Tie, name=T\nWET, DRY\n*Tie, name=U\nDRY, WET\n", "*TIE `U`: a face of the fluid is tied twice"),
+        ("*Tie, name=T, position tolerance=9.\nABOVE, DRY\n", "*TIE `T`: no face of the solid lies near enough"),
+        ("*Equation\n 2\n 5, 1, 1., 8, 1, -1.\n", "In a model with fluids a *TIE can join a fluid to a solid"),
+    ] {
+        let said = refused(&(above.to_owned() + tie));
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+}

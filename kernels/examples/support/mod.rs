@@ -130,6 +130,7 @@ pub fn steel<'a>(mesh: MeshView<'a>, blocks: BlocksView<'a>) -> Result<(Problem<
         copied: Default::default(),
         rows: Default::default(),
         wet: Vec::new(),
+        tied: Vec::new(),
     };
     Ok((problem, state))
 }

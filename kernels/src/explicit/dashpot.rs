@@ -66,6 +66,11 @@ impl DashpotStep {
         [0, 1, 2].map(|i| free[i] + prescribed[i])
     }
 
+    /// What a further force, N, adds to Δu_{n+1}.
+    pub fn response(&self, force: [f64; 3]) -> [f64; 3] {
+        product(&self.solve, force.map(|force| self.inertia * force))
+    }
+
     /// G v of the velocity between two increments, N.
     #[inline(always)]
     pub fn force(&self, old: [f64; 3], next: [f64; 3]) -> [f64; 3] {
@@ -100,6 +105,8 @@ mod tests {
             let prescribed = [0, 1, 2].map(|i| if held[i] { prescribed[i] } else { 0.0 });
             let step = DashpotStep::new(&dashpot, (mass, rate), held, dt);
             let next = step.next(old, force, prescribed);
+            let (unloaded, response) = (step.next(old, [0.0; 3], prescribed), step.response(force));
+            assert!((0..3).all(|i| (unloaded[i] - response[i] - next[i]).abs() < 1e-14));
             let taken = step.force(old, next);
             for i in 0..3 {
                 let (a, v) = ((next[i] - old[i]) / (dt * dt), (next[i] + old[i]) / (2.0 * dt));

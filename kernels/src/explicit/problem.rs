@@ -50,19 +50,22 @@ pub struct Problem<'a> {
     pub copied: CopiedDisplacements,
     /// Linear constraints. None in a model with fluids, dashpots, stiffness-proportional damping or relaxation.
     pub rows: LinearRows,
-    /// Where fluids touch solids. Both nodes of a pair are in the same block.
+    /// Where fluids and solids share faces. Both nodes of a pair are in the same block, and in no other pair.
     pub wet: Vec<WetPair>,
+    /// Where fluids are tied to solids: any number of pairs a node, in any blocks. None of these nodes is in `wet`. None on
+    /// devices, or in a model with linear constraints, lags or copied displacements.
+    pub tied: Vec<WetPair>,
 }
 
-/// A node of a fluid and one of a solid at the same place: the pressure p of the fluid puts the force A p on the solid, and the
-/// solid's velocity v lets A · v flow out of the fluid.
+/// A node of a fluid and one of a solid that touch: the pressure p of the fluid puts the force A p on the solid, and the solid's
+/// velocity v lets A · v flow out of the fluid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WetPair {
     /// Solver index of the fluid's node.
     pub fluid: u32,
     /// Solver index of the solid's node.
     pub solid: u32,
-    /// A, m²: the part of the surface that belongs to the node, along the normal out of the fluid.
+    /// A, m²: the part of the surface that belongs to both nodes, along the normal out of the fluid.
     pub area: [f64; 3],
 }
 
@@ -98,6 +101,12 @@ pub enum StepperError {
     /// Linear constraints beside what they are not computed with.
     #[error("linear constraints are not computed together with {what}")]
     LinearWith { what: &'static str },
+    /// Ties of fluids in a part of a model that no ranks complete.
+    #[error("fluids tied to solids need a stepper of the whole model, or steppers of all its parts on CPUs")]
+    Tied,
+    /// Ties of fluids beside what they are not computed with.
+    #[error("ties between fluids and solids are not computed together with {what}")]
+    TiedWith { what: &'static str },
     #[error(transparent)]
     Projection(#[from] ProjectionError),
     /// β is negative or no number.
@@ -150,6 +159,9 @@ impl Problem<'_> {
         if self.is_lagged() {
             return Some("stiffness-proportional damping (BETA)");
         }
+        if !self.tied.is_empty() {
+            return Some("a tie between a fluid and a solid (*TIE)");
+        }
         (!self.relaxation.is_empty()).then_some("damping by relaxation mechanisms ([relaxation])")
     }
 
@@ -196,6 +208,24 @@ impl Problem<'_> {
             (!self.copied.is_empty(), "periodic sides (mpi)"),
         ];
         found.into_iter().find(|(is_there, _)| *is_there).map(|(_, what)| what)
+    }
+
+    /// What ties of fluids are not computed with.
+    fn beside_ties(&self) -> Option<&'static str> {
+        if self.tied.is_empty() {
+            return None;
+        }
+        let found = [
+            (!self.rows.is_empty(), "linear constraints"),
+            (self.is_viscous(), "stiffness-proportional damping (BETA) or relaxation mechanisms"),
+            (!self.copied.is_empty(), "periodic sides (mpi)"),
+        ];
+        found.into_iter().find(|(is_there, _)| *is_there).map(|(_, what)| what)
+    }
+
+    /// Whether something acts on steps across blocks: linear constraints, or ties of fluids.
+    pub(super) fn has_correction(&self) -> bool {
+        !(self.rows.is_empty() && self.tied.is_empty())
     }
 
     /// The projection onto the linear constraints.
@@ -268,7 +298,12 @@ impl Problem<'_> {
         if let Some(&e) = blocks.elements.iter().find(|&&e| e as usize >= mesh.n_elements()) {
             check_length("elements", e as usize + 1, mesh.n_elements())?;
         }
-        if let Some(pair) = self.wet.iter().find(|pair| pair.fluid.max(pair.solid) as usize >= mesh.n_nodes()) {
+        if let Some(what) = self.beside_ties() {
+            return Err(StepperError::TiedWith { what });
+        }
+        if let Some(pair) =
+            self.wet.iter().chain(&self.tied).find(|pair| pair.fluid.max(pair.solid) as usize >= mesh.n_nodes())
+        {
             check_length("nodes", pair.fluid.max(pair.solid) as usize + 1, mesh.n_nodes())?;
         }
         let n_dofs = mesh.n_nodes() * mesh.dimension;

@@ -23,7 +23,7 @@ pub trait ElementPart: PartStepper + Stepper<State = State> {
     /// External work and damped energy of the last step, J, (n_energy_nodes, 2).
     fn energies(&self) -> &[f64];
 
-    /// What linear constraints added to the external work and the damped energy of the whole model in the last step, J.
+    /// What linear constraints, or ties of fluids, added to the external work and the damped energy of the whole model in the last step, J.
     fn work_of_rows(&self) -> [f64; 2];
 
     /// f_int on own nodes, N, (n_own × dimension,), for displacements of own nodes and halo, (n_local × dimension,), and
@@ -53,7 +53,7 @@ pub(super) struct Answer {
     pub recording: Vec<f64>,
     /// Of each step, (n_steps, n_energy_nodes, 2), unless the member keeps their sums.
     pub energies: Vec<f64>,
-    /// Of each step, (n_steps, 2): see [`ElementPart::work_of_rows`]. All ranks have the same; none without constraints.
+    /// Of each step, (n_steps, 2): see [`ElementPart::work_of_rows`]. All ranks have the same; none without these.
     pub of_rows: Vec<f64>,
 }
 
@@ -126,7 +126,7 @@ pub(super) struct HaloMember<S> {
 impl<S: ElementPart> HaloMember<S> {
     /// The stepper of this rank's sub-domain.
     pub fn new(problem: &Problem, domains: &SubDomainsView, ranks: &Arc<dyn Ranks>, stepper: S) -> Self {
-        let (dimension, has_rows) = (problem.mesh.dimension, !problem.rows.is_empty());
+        let (dimension, has_rows) = (problem.mesh.dimension, problem.has_correction());
         // What records the force of constraints on a degree of freedom belongs to the owner of its node, too.
         let n_dofs = (problem.mesh.n_nodes() * dimension) as u64;
         let monitors: Vec<u64> = problem.monitors.iter().map(|dof| dof % n_dofs).collect();

@@ -78,6 +78,7 @@ impl Case {
             copied: Default::default(),
             rows: Default::default(),
             wet: Vec::new(),
+            tied: Vec::new(),
         }
     }
 
@@ -780,4 +781,24 @@ fn linear_constraints_are_refused_beside_what_they_are_not_computed_with() {
     let mut beyond = Problem { damping_beta: Vec::new(), ..problem };
     beyond.rows.dofs[0] = beyond.rows.n_dofs + 1;
     assert!(CpuStepper::<f64>::new(&beyond, &case.rest(), CpuOptions::new(1)).is_err());
+}
+
+#[test]
+fn ties_of_fluids_are_refused_beside_what_they_are_not_computed_with() {
+    let (_, case) = lag::cases().next().unwrap();
+    let n_nodes = case.mesh.n_nodes();
+    let tied = vec![WetPair { fluid: 0, solid: 5, area: [1e-6, 0.0, 0.0] }];
+    let lagged = Problem { tied: tied.clone(), ..case.problem() };
+    let plain = Problem { tied, damping_beta: Vec::new(), ..case.problem() };
+    let constrained = Problem { rows: rows_of(n_nodes, case.mesh.dimension as usize), ..plain.clone() };
+    let beyond = Problem { tied: vec![WetPair { solid: n_nodes as u32, ..plain.tied[0] }], ..plain.clone() };
+    let refused = |problem: &Problem| {
+        let made = CpuStepper::<f64>::new(problem, &case.rest(), CpuOptions::new(1));
+        made.err().map_or_else(String::new, |error| error.to_string())
+    };
+    assert!(refused(&lagged).contains("not computed together with stiffness-proportional damping (BETA)"));
+    assert!(refused(&constrained).contains("not computed together with linear constraints"));
+    assert!(refused(&beyond).contains("nodes"), "{}", refused(&beyond));
+    assert_eq!(refused(&plain), "");
+    assert_eq!(plain.only_on_cpu(), Some("a tie between a fluid and a solid (*TIE)"));
 }

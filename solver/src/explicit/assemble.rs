@@ -183,7 +183,7 @@ pub(super) fn initial_state(
         increment[force.dof as usize] += force.value * table.values[force.signal as usize];
     }
     // Prescribed pressures of the start act on the solids that they touch.
-    for pair in &matter.wet {
+    for pair in matter.touching.pairs() {
         let dof = pair.fluid as u64 * mesh.dimension as u64;
         if let Ok(at) = actions.constraints.binary_search_by_key(&dof, |constraint| constraint.dof) {
             let constraint = &actions.constraints[at];

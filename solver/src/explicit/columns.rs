@@ -161,7 +161,7 @@ impl<'a> Reactions<'a> {
             Some(NodalForce { dof: row as u64, ..*force })
         };
         let d = mesh.dimension as u64;
-        let components = matter.wet.iter().flat_map(|pair| (0..d).map(move |c| (pair, c)));
+        let components = matter.touching.pairs().flat_map(|pair| (0..d).map(move |c| (pair, c)));
         let wet = components.filter_map(|(pair, c)| {
             let row = dofs.binary_search(&(u64::from(pair.solid) * d + c)).ok()?;
             Some((row, u64::from(pair.fluid) * d, pair.area[c as usize]))

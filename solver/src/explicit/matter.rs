@@ -5,9 +5,9 @@ use pogo_formats::mesh::MeshView;
 use pogo_kernels::explicit::elements::{
     self, ElementError, MaterialError, SectionProperties, StableIncrement, joint_frequency, stable_increment_of,
 };
-use pogo_kernels::explicit::{Dashpot, MOST_MECHANISMS, Relaxation, WetPair};
+use pogo_kernels::explicit::{Dashpot, MOST_MECHANISMS, Relaxation};
 
-use super::fluid::{frequency_of_pairs, wet_pairs};
+use super::fluid::{Touching, frequency_of_pairs};
 use super::relaxation;
 
 /// Materials, sections or elements from which no model can be made.
@@ -72,7 +72,7 @@ pub(super) struct Matter {
     /// Whether each node is one of a fluid, (n_nodes,), or empty.
     pub fluid: Vec<bool>,
     /// Where fluids touch solids.
-    pub wet: Vec<WetPair>,
+    pub touching: Touching,
     /// β, s, one a section, or empty.
     pub damping_beta: Vec<f64>,
     /// Relaxation mechanisms.
@@ -152,7 +152,7 @@ impl Matter {
             relaxation,
             dashpots,
             fluid: mesh.fluid_nodes(),
-            wet: wet_pairs(mesh, setup),
+            touching: Touching::new(mesh, setup),
         })
     }
 
@@ -173,12 +173,12 @@ impl Matter {
             let found = stable_increment_of(mesh, sections, factor, mass, |kind| is_wanted(kind.is_acoustic()));
             found.map_err(|error| with_labels(mesh, error))
         };
-        if self.wet.is_empty() {
+        if self.touching.is_empty() {
             return of(&|_| true);
         }
         let (solids, fluids) = (of(&|is_fluid| !is_fluid)?, of(&|is_fluid| is_fluid)?);
         let [of_solids, of_fluids] = [solids, fluids].map(|found| (2.0 / found.increment).powi(2));
-        let together = joint_frequency(of_solids, of_fluids, frequency_of_pairs(&self.wet, &self.lumped_mass));
+        let together = joint_frequency(of_solids, of_fluids, frequency_of_pairs(&self.touching, &self.lumped_mass));
         let stiffest = if of_fluids > of_solids { fluids } else { solids };
         Ok(StableIncrement { increment: 2.0 / together.sqrt(), ..stiffest })
     }

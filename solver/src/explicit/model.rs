@@ -96,7 +96,7 @@ impl Stepped for Model<'_> {
                 let state = self.stepper.state()?;
                 let mut internal_force = self.stepper.internal_force(&state.displacement)?;
                 let mut sums = self::sums(&state, &internal_force, self.matter, self.dimension);
-                sums.between = energy_between(&self.matter.wet, self.dimension, self.clock.time_increment, &state);
+                sums.between = energy_between(&self.matter.touching, self.dimension, self.clock.time_increment, &state);
                 if !self.matter.relaxation.is_empty() {
                     let dt = self.clock.time_increment;
                     sums.of_solids.strain += relaxation::free_energy(&mut *self.stepper, self.matter, dt, &state)?;

@@ -155,7 +155,15 @@ fn problem<'a>(
     monitors: Vec<u64>,
 ) -> Problem<'a> {
     let Matter {
-        sections, stiffness_factor, lumped_mass, damping_rate, damping_beta, relaxation, dashpots, wet, ..
+        sections,
+        stiffness_factor,
+        lumped_mass,
+        damping_rate,
+        damping_beta,
+        relaxation,
+        dashpots,
+        touching,
+        ..
     } = matter.clone();
     Problem {
         mesh: file.mesh(),
@@ -174,7 +182,8 @@ fn problem<'a>(
         monitors,
         copied: actions.copied.clone(),
         rows: actions.rows.clone(),
-        wet,
+        wet: touching.wet,
+        tied: touching.tied,
     }
 }
 

@@ -203,7 +203,7 @@ impl Model<'_> {
         for force in &self.actions.forces.free {
             acceleration[force.dof as usize] += force.value * table.values[force.signal as usize];
         }
-        for pair in &self.matter.wet {
+        for pair in self.matter.touching.pairs() {
             let p = -state.increment[pair.fluid as usize * dimension] / dt;
             let of_solid = &mut acceleration[pair.solid as usize * dimension..][..dimension];
             of_solid.iter_mut().zip(pair.area).for_each(|(force, area)| *force += area * p);

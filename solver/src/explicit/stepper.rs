@@ -259,7 +259,7 @@ fn rounded_down(value: f64) -> f64 {
 /// that is not above it either and nearer by half at least.
 fn of_whole_model(problem: &Problem<'_>, bound: f64, n_threads: usize) -> Option<f64> {
     // What fluids and solids that touch do to each other is no part of K.
-    if !problem.wet.is_empty() {
+    if !(problem.wet.is_empty() && problem.tied.is_empty()) {
         return None;
     }
     if !problem.is_lagged() {

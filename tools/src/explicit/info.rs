@@ -95,6 +95,12 @@ impl Inspect for Explicit {
                 format_args!("{}, {}", counted(rows, "row"), counted(massless, "massless unknown")),
             );
         }
+        let ties = &setup.interface.ties;
+        if !ties.is_empty() {
+            let faces = ties.faces.len();
+            page.figure("tied_fluid_faces", &faces);
+            page.line("ties of fluids", format_args!("{} of fluids to solids", counted(faces, "face")));
+        }
         if !setup.copied.is_empty() {
             let n = setup.copied.to.len();
             page.figure("copied_displacements", &n);

@@ -14,7 +14,7 @@ use crate::block::Table;
 use crate::block::check::{Check, all_below, offsets, require};
 use crate::dynamics::LoadKind;
 use crate::dynamics::check::Limits;
-use crate::explicit::{Interface, Setup};
+use crate::explicit::{FluidTies, Interface, Setup, TieShare};
 use crate::mesh::{ElementKind, Mesh, MeshView};
 
 /// Everything that [`BlockFile::open`](super::BlockFile::open) promises.
@@ -131,6 +131,7 @@ fn setup(mesh: &MeshView, setup: &Setup) -> Check {
 
 /// That faces have a node of a fluid and one of a solid at each corner.
 fn interface(mesh: &MeshView, interface: &Interface) -> Check {
+    ties(mesh, &interface.ties)?;
     let n = interface.elements.len();
     require(interface.fluid.len() == n && interface.solid.len() == n, || {
         "interface: faces and elements differ in number".into()
@@ -150,6 +151,21 @@ fn interface(mesh: &MeshView, interface: &Interface) -> Check {
         require(good, || "interface: a face without a node of a fluid and of a solid at each corner".into())?;
     }
     Ok(())
+}
+
+/// That shares of ties are those of corners that exist, of faces of fluids and nodes of solids.
+fn ties(mesh: &MeshView, ties: &FluidTies) -> Check {
+    let what = "ties of fluids";
+    faces(mesh, what, &ties.faces, &ties.elements)?;
+    let fluid = if ties.is_empty() { Vec::new() } else { mesh.fluid_nodes() };
+    let is_fluid = |node: u32| fluid.get(node as usize).copied();
+    let mut corners = ties.faces.as_flattened().iter().filter(|node| **node != u32::MAX);
+    require(corners.all(|&node| is_fluid(node) == Some(true)), || format!("{what}: a face with a node of no fluid"))?;
+    let good = |share: &TieShare| {
+        let corner = ties.faces.get(share.face as usize).and_then(|face| face.get(share.corner as usize));
+        corner.is_some_and(|&node| node != u32::MAX) && is_fluid(share.solid) == Some(false) && share.weight.is_finite()
+    };
+    require(ties.shares.iter().all(good), || format!("{what}: a share of no corner, or of no node of a solid"))
 }
 
 fn load(mesh: &MeshView, what: &str, kind: &LoadKind) -> Check {

@@ -357,7 +357,7 @@ fn sections_of_two_files_make_no_file() {
 
 #[test]
 fn tables_that_do_not_fit_are_not_written() {
-    let spoil: [Spoil<Contents>; 14] = [
+    let spoil: [Spoil<Contents>; 16] = [
         ("mesh.coordinates", |c| c.0.coordinates[3] = f64::NAN),
         ("connectivity of CPE3", |c| c.0.groups[0].connectivity[0] = 12),
         ("section of CPE3", |c| c.0.groups[0].section[0] = 2),
@@ -375,6 +375,13 @@ fn tables_that_do_not_fit_are_not_written() {
         ("an amplitude that does not exist", |c| c.2.boundaries[0].amplitude = Some(2)),
         ("component 3 in a 2D mesh", |c| c.2.boundaries[0].component = 2),
         ("a material that does not exist", |c| c.2.sections[0].material = 2),
+        ("ties of fluids: a face with a node of no fluid", |c| {
+            let ties = &mut c.2.interface.ties;
+            (ties.faces, ties.elements) = (vec![[0, 1, u32::MAX, u32::MAX]], vec![0]);
+        }),
+        ("ties of fluids: a share of no corner", |c| {
+            c.2.interface.ties.shares = vec![TieShare { face: 0, corner: 0, solid: 0, weight: 1.0 }];
+        }),
     ];
     for (expected, spoil) in spoil {
         let mut contents = small();

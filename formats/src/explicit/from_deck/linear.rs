@@ -49,7 +49,8 @@ pub(super) fn resolve(
     if deck.mesh.groups.iter().any(|group| group.kind.is_acoustic()) {
         let name = linear.rows.name(0).to_owned();
         findings.error(format!(
-            "{name}: linear constraints are computed in models of solids alone; let fluids and solids share their nodes"
+            "{name}: linear constraints are computed in models of solids alone. In a model with fluids a *TIE can join a fluid to a \
+             solid, and solids must share their nodes with each other"
         ));
         return LinearConstraints::default();
     }

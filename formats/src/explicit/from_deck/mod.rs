@@ -1,14 +1,16 @@
 //! What a deck says → a [`Model`]: drops what no section uses and checks that nothing is missing.
 
+mod fluid_ties;
 mod infinite;
 mod linear;
 mod missing;
+mod overlap;
 mod shape;
 mod units;
 
 use self::missing::{complete, incomplete, nothing_to_compute, report_others, without_section};
 use self::shape::{distortion, orient};
-use super::{ExplicitSettings, Lumping, Material, Model, Section, Setup};
+use super::{ExplicitSettings, FluidTies, Interface, Lumping, Material, Model, Section, Setup};
 use crate::dynamics::shots::belongs;
 use crate::dynamics::{CopiedDisplacements, Increment, LinearConstraints, LoadKind, Start};
 use crate::mesh::{ElementGroup, ElementKind, Mesh};
@@ -60,11 +62,13 @@ impl Deck {
         let nothing = nothing_to_compute(&self);
         let labels = linear::labels(&self);
         let mut rows = LinearConstraints::default();
+        let mut ties = FluidTies::default();
         keep_elements(&mut self, &mut findings);
         if self.mesh.n_elements() > 0 {
             set_dimension(&mut self.mesh, &mut findings);
             check_shapes(&mut self.mesh, &mut findings);
             let nodes = keep_nodes(&mut self.mesh, &mut findings);
+            ties = fluid_ties::take(&mut self, nodes.as_deref(), &mut findings);
             rows = linear::resolve(&mut self, nodes.as_deref(), &labels, &mut findings);
             if let Some(nodes) = nodes {
                 renumber_nodes(&mut self, &nodes, &mut findings);
@@ -100,7 +104,7 @@ impl Deck {
             shots: self.shots,
             copied: self.copied,
             linear: rows,
-            interface: Default::default(),
+            interface: Interface { ties, ..Interface::default() },
             impedances,
             absorbing_layers: Vec::new(),
             histories: self.histories,

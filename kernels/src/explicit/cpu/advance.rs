@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::correction::Correction;
 use super::dispatch::{UpdateBlock, block_forces};
-use super::held::Held;
 use super::law::force_stride;
 use super::schedule::{Schedule, Turn};
 use super::step::{Arrays, Scratch, Signals};
@@ -21,8 +21,8 @@ pub(super) struct Shared<T> {
     pub boundary_increment: [*mut T; 2],
     /// Energies of even and of odd windows, (steps, n_energy_rows, 2).
     pub energies: [*mut f64; 2],
-    /// What linear constraints add to them, (steps, 2).
-    pub held_work: [*mut [f64; 2]; 2],
+    /// What corrections add to them, (steps, 2).
+    pub corrected_work: [*mut [f64; 2]; 2],
 }
 
 // SAFETY: each block's rows are written by the one thread that has it; see `Arrays`.
@@ -35,7 +35,7 @@ pub(super) struct Advance<'a, T> {
     pub schedule: &'a Schedule,
     pub shared: Shared<T>,
     pub barrier: Barrier,
-    pub held: Option<&'a Mutex<Held>>,
+    pub correction: Option<&'a Mutex<Correction>>,
     /// Step that it begins with, and how many steps it makes.
     pub first: u64,
     /// The step whose memory variables the stepper was given.
@@ -58,8 +58,8 @@ impl<T: Real> Advance<'_, T> {
                 if before + turn.phase >= n_phases {
                     continue;
                 }
-                match self.held.filter(|_| turn.block == self.tables.blocks.len()) {
-                    Some(held) => self.hold(held, turn.phase, (window, before)),
+                match self.correction.filter(|_| turn.block == self.tables.blocks.len()) {
+                    Some(correction) => self.correct(correction, turn.phase, (window, before)),
                     None => self.turn(*turn, ahead.block, (window, before), scratch),
                 }
             }
@@ -130,19 +130,19 @@ impl<T: Real> Advance<'_, T> {
         self.schedule.finish(turn.block, phase);
     }
 
-    /// Projects the motion of a step onto the linear constraints, once their blocks have gone through its last phase, `phase` of the
-    /// window.
-    fn hold(&self, held: &Mutex<Held>, phase: usize, (window, before): (usize, usize)) {
+    /// Corrects the motion of a step, once the blocks that this concerns have gone through its last phase, `phase` of the window.
+    fn correct(&self, correction: &Mutex<Correction>, phase: usize, (window, before): (usize, usize)) {
         let (phase, phases) = (before + phase, self.tables.phases_per_step());
         let k = phase / phases;
         let (arrays, signals) = self.of_step((window, before), k);
         self.schedule.wait_for_meeting(phase);
-        let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut correction = correction.lock().unwrap_or_else(PoisonError::into_inner);
         let row = k - before / phases;
         // SAFETY: the blocks whose nodes are read and moved here, and those that read them, wait until this is done. There are rows
         // of energies for all steps of a window.
         unsafe {
-            *self.shared.held_work[window % 2].add(row) = held.hold(self.first + k as u64 + 1, signals, &arrays);
+            *self.shared.corrected_work[window % 2].add(row) =
+                correction.make(self.first + k as u64 + 1, signals, &arrays);
         }
         self.schedule.finish_meeting(phase);
     }
@@ -154,8 +154,8 @@ impl<T: Real> Advance<'_, T> {
         unsafe { self.shared.energies[window % 2].add(2 * self.tables.n_energy_rows * step) }
     }
 
-    /// Adds up the energies of a window, step by step: of each step those of the blocks in their order, then those of linear
-    /// constraints. The others may be in the next window, which writes other rows; they come back to these only after this thread
+    /// Adds up the energies of a window, step by step: of each step those of the blocks in their order, then those of the
+    /// correction. The others may be in the next window, which writes other rows; they come back to these only after this thread
     /// has passed the next barrier.
     fn sum_energies(&self, (window, before): (usize, usize), totals: &mut [f64; 2]) {
         let phases = self.tables.phases_per_step();
@@ -170,9 +170,9 @@ impl<T: Real> Advance<'_, T> {
                 }
             }
             totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
-            if self.held.is_some() {
+            if self.correction.is_some() {
                 // SAFETY: as above.
-                let work = unsafe { *self.shared.held_work[window % 2].add(k - before / phases) };
+                let work = unsafe { *self.shared.corrected_work[window % 2].add(k - before / phases) };
                 totals.iter_mut().zip(work).for_each(|(total, work)| *total += work);
             }
         }

@@ -10,19 +10,14 @@
 //! A stepper with a part of a model has the rows of the whole model. Ranks tell each other the motion of what rows name, and
 //! each of them projects all of it: the same numbers in the same order, so the same bits.
 
-use std::sync::Arc;
-
-use pogo_formats::domains::SubDomainsView;
-
 use super::copies::{Places, Row};
+use super::correction::{Owners, Team, move_by};
 use super::schedule::Meeting;
 use super::step::{Arrays, Signals};
-use super::tables::{Block, Tables};
-use crate::device::{append, read};
+use super::tables::Tables;
 use crate::dynamics::Part;
 use crate::explicit::problem::{Problem, StepperError};
 use crate::explicit::projection::{FIX_EVERY, Projected, Projection};
-use crate::ranks::{Parcel, Ranks};
 use crate::simd::Real;
 
 /// Entries of the projection that take about as long as a corner of an element, by a profile of one model. It weighs the turn of
@@ -46,49 +41,6 @@ struct Load {
     signal: usize,
     /// N at signal 1.
     value: f64,
-}
-
-/// The ranks that have the parts of a model, and the sub-domains that these are.
-pub(super) type Team<'a> = (&'a Arc<dyn Ranks>, &'a SubDomainsView<'a>);
-
-/// Which rank has which of these degrees of freedom.
-#[derive(Debug)]
-struct Owners {
-    ranks: Arc<dyn Ranks>,
-    /// Places of each rank, ascending.
-    of_ranks: Vec<Vec<u32>>,
-}
-
-impl Owners {
-    /// Of the nodes of the places, in their order.
-    fn new((ranks, domains): Team<'_>, nodes: &[usize]) -> Self {
-        let of_rank = |rank| {
-            let part = Part::of(domains, rank);
-            (0..).zip(nodes).filter(|&(_, &node)| part.local_own(node).is_some()).map(|(place, _)| place).collect()
-        };
-        Self { ranks: ranks.clone(), of_ranks: (0..ranks.n_ranks()).map(of_rank).collect() }
-    }
-
-    /// Completes numbers of all places, of which this rank has set those of its own. Collective.
-    fn complete(&self, arrays: &mut [&mut Vec<f64>]) {
-        let (me, row_bytes) = (self.ranks.rank(), arrays.len() * size_of::<f64>());
-        let mut own = Vec::new();
-        for &place in &self.of_ranks[me] {
-            arrays.iter().for_each(|values| append(&values[place as usize..][..1], &mut own));
-        }
-        let others = || (0..self.of_ranks.len()).filter(|&rank| rank != me);
-        let outgoing = others().filter(|_| !own.is_empty()).map(|rank| Parcel { rank, bytes: own.clone() });
-        let incoming = others().filter(|&rank| !self.of_ranks[rank].is_empty());
-        let incoming = incoming.map(|rank| Parcel { rank, bytes: vec![0; self.of_ranks[rank].len() * row_bytes] });
-        let [_, received] = self.ranks.start(outgoing.collect(), incoming.collect()).finish();
-        for Parcel { rank, bytes } in received {
-            for (&place, row) in self.of_ranks[rank].iter().zip(bytes.chunks_exact(row_bytes)) {
-                for (values, number) in arrays.iter_mut().zip(row.chunks_exact(size_of::<f64>())) {
-                    values[place as usize] = read(number);
-                }
-            }
-        }
-    }
 }
 
 /// The constraints of a stepper.
@@ -160,16 +112,12 @@ impl Held {
 
     /// The blocks that wait for a step to be corrected.
     pub fn meeting<T: Real>(&self, tables: &Tables<T>) -> Meeting {
-        let mut is_named = vec![false; tables.n_nodes + tables.n_halo];
-        for row in self.places.iter().filter_map(|place| place.row) {
-            is_named[row.increment / tables.dimension] = true;
-        }
-        let halo_nodes = tables.halo_nodes();
-        let waits = |block: &Block| {
-            block.nodes().chain(halo_nodes[block.halo.clone()].iter().copied()).any(|node| is_named[node])
-        };
-        let blocks = (0..tables.blocks.len()).filter(|&b| waits(&tables.blocks[b])).collect();
-        Meeting { blocks, weight: self.projection.work() / ENTRIES_OF_CORNER }
+        let rows = self.places.iter().filter_map(|place| place.row);
+        Meeting::at(
+            tables,
+            rows.map(|row| row.increment / tables.dimension),
+            self.projection.work() / ENTRIES_OF_CORNER,
+        )
     }
 
     /// Keeps Δu_n.
@@ -283,21 +231,6 @@ impl Held {
                 // SAFETY: the caller's promise.
                 unsafe { move_by((row, place.component), correction, arrays) };
             }
-        }
-    }
-}
-
-/// Adds to u of a degree of freedom: the row of its node, and its component.
-///
-/// # Safety
-/// As for [`Held::hold`].
-unsafe fn move_by<T: Real>((row, component): (Row, usize), correction: f64, arrays: &Arrays<T>) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let u = arrays.displacement.add(row.displacement + component);
-        *u = T::from_f64((*u).to_f64() + correction);
-        if let Some(boundary) = row.boundary {
-            *arrays.next_boundary.add(boundary + component) = *u;
         }
     }
 }

@@ -13,7 +13,8 @@
 //! Elements may feel more than u: see [`lag`] and [`memory`].
 //!
 //! Where displacements are copied from node to node ([`copies`]), steps are made one by one. Where linear constraints hold
-//! ([`held`]), one thread projects at the end of a step, while others begin the next one elsewhere.
+//! ([`held`]), or fluids are tied to solids ([`tied`]), one thread corrects the motion at the end of a step, while others begin the
+//! next one elsewhere ([`correction`]).
 //!
 //! A stepper may have a [`Part`] of the blocks. Halo values of other parts then come from their steppers. In space a part
 //! computes for itself what blocks of other parts would pass on to its nodes ([`block::BlockTables::only_passing`]).
@@ -25,6 +26,7 @@
 mod advance;
 mod block;
 mod copies;
+mod correction;
 mod dispatch;
 mod fluid;
 mod forces;
@@ -41,6 +43,7 @@ mod solid;
 mod step;
 mod strips;
 mod tables;
+mod tied;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -55,7 +58,7 @@ use crate::simd::{Level, Real};
 use advance::{Advance, Shared};
 use block::Run;
 use copies::Copies;
-use held::{Held, Team};
+use correction::{Correction, Team};
 use law::force_stride;
 use schedule::Schedule;
 use step::{Aligned, Arrays, Scratch};
@@ -109,9 +112,9 @@ pub struct CpuStepper<T> {
     copies: Copies,
     /// By numbers in the part.
     copied: CopiedDisplacements,
-    held: Option<Mutex<Held>>,
-    /// What linear constraints have added to the external work and to the damped energy, J, of two windows, (steps,).
-    held_work: [Vec<[f64; 2]>; 2],
+    correction: Option<Mutex<Correction>>,
+    /// What it has added to the external work and to the damped energy, J, of two windows, (steps,).
+    corrected_work: [Vec<[f64; 2]>; 2],
     pool: Option<rayon::ThreadPool>,
 }
 
@@ -127,7 +130,7 @@ impl<T: Real> CpuStepper<T> {
 
     /// A stepper of a part of the problem, which has whole cells (see [`Problem::cells`]), from the state of its own nodes, with
     /// the memory variables of its halo behind theirs. The rest of the halo is to be set before the first step; see
-    /// [`PartStepper`]. With linear constraints it needs the team that has the other parts, and each step is collective.
+    /// [`PartStepper`]. With linear constraints or ties of fluids it needs the team that has the other parts, and each step is collective.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -151,8 +154,8 @@ impl<T: Real> CpuStepper<T> {
         let boundary = boundary_rows(&tables, &displacement);
         let increment = increments(&tables, &state.increment);
         let boundary_increment = lag::boundary_increments(&tables, &increment);
-        let held = Held::new(&tables, problem, &part, team)?;
-        let meeting = held.as_ref().map(|held| held.meeting(&tables));
+        let correction = Correction::new(&tables, problem, &part, team)?;
+        let meeting = correction.as_ref().map(|correction| correction.meeting(&tables));
         let nodes = (&part, problem.mesh.coordinates);
         let schedule = Schedule::new(&tables, nodes, (threads.max(1), cache), meeting);
         let threads = schedule.turns.len();
@@ -173,8 +176,8 @@ impl<T: Real> CpuStepper<T> {
             scratch: (0..threads).map(|_| Mutex::new(Scratch::new(&tables))).collect(),
             copies: Copies::new(&tables, &copied),
             copied,
-            held: held.map(Mutex::new),
-            held_work: [(); 2].map(|()| vec![[0.0; 2]; steps_of_window]),
+            correction: correction.map(Mutex::new),
+            corrected_work: [(); 2].map(|()| vec![[0.0; 2]; steps_of_window]),
             pool: pogo_formats::system::threads::pool(threads).map_err(ModelError::from)?,
             part,
             displacement,
@@ -299,8 +302,8 @@ impl<T: Real> Stepper for CpuStepper<T> {
         let columns = tables.forces.iter().map(|f| f.signal).chain(tables.constraints.iter().map(|c| c.signal));
         let has_columns = columns.max().is_none_or(|column| column < signals.n_signals);
         assert!(has_columns, "the signal table has too few columns");
-        if let Some(held) = &mut self.held {
-            held.get_mut().unwrap_or_else(PoisonError::into_inner).keep(&self.increment);
+        if let Some(correction) = &mut self.correction {
+            correction.get_mut().unwrap_or_else(PoisonError::into_inner).keep(&self.increment);
         }
         let recorded = recording.len();
         recording.resize(recorded + record.len() * tables.n_monitors * 3, 0.0);
@@ -321,9 +324,9 @@ impl<T: Real> Stepper for CpuStepper<T> {
                 boundary: self.boundary.each_mut().map(|rows| rows.as_mut_ptr()),
                 boundary_increment: self.boundary_increment.each_mut().map(|rows| rows.as_mut_ptr()),
                 energies: self.energies.each_mut().map(|rows| rows.as_mut_ptr()),
-                held_work: self.held_work.each_mut().map(|rows| rows.as_mut_ptr()),
+                corrected_work: self.corrected_work.each_mut().map(|rows| rows.as_mut_ptr()),
             },
-            held: self.held.as_ref(),
+            correction: self.correction.as_ref(),
             barrier: Barrier::new(self.schedule.turns.len()),
             first: self.step,
             begun: self.begun,
@@ -399,7 +402,7 @@ impl<T: Real> ElementPart for CpuStepper<T> {
     }
 
     fn work_of_rows(&self) -> [f64; 2] {
-        self.held_work[0][0]
+        self.corrected_work[0][0]
     }
 
     fn part_force(&mut self, [displacement, increment, memory]: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {

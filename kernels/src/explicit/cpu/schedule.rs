@@ -36,6 +36,20 @@ pub(super) struct Meeting {
     pub weight: usize,
 }
 
+impl Meeting {
+    /// Of all blocks that have or read these nodes, given by their numbers in the part.
+    pub fn at<T: Real>(tables: &Tables<T>, nodes: impl Iterator<Item = usize>, weight: usize) -> Self {
+        let mut is_named = vec![false; tables.n_nodes + tables.n_halo];
+        nodes.for_each(|node| is_named[node] = true);
+        let halo_nodes = tables.halo_nodes();
+        let waits = |block: &Block| {
+            block.nodes().chain(halo_nodes[block.halo.clone()].iter().copied()).any(|node| is_named[node])
+        };
+        let blocks = (0..tables.blocks.len()).filter(|&b| waits(&tables.blocks[b])).collect();
+        Self { blocks, weight }
+    }
+}
+
 /// The turns of all threads, and how far each block has come. The meeting has a turn in the last phase of each step, with the
 /// number of blocks in the place of a block.
 #[derive(Debug)]

@@ -92,6 +92,7 @@ impl Arranged {
             copied: Default::default(),
             rows: Default::default(),
             wet: self.wet(&lumped_mass, time_increment),
+            tied: Vec::new(),
             device: Some(self.device.view()),
             sections: self.sections.clone(),
             stiffness_factor: Vec::new(),

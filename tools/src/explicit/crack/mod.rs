@@ -50,6 +50,11 @@ pub(super) fn open(model: &mut Model, cracks: &[Located<Crack>], remarks: &mut R
             let label = user_label(&mesh.instances, mesh.node_instance[node], mesh.node_labels[node]);
             return Err(format!("the crack divides node {label}, which linear constraints hold: let it end before"));
         }
+        if let Some(node) = model.setup.interface.ties.nodes().find(|node| split.twins.contains_key(node)) {
+            let (mesh, node) = (&model.mesh, node as usize);
+            let label = user_label(&mesh.instances, mesh.node_instance[node], mesh.node_labels[node]);
+            return Err(format!("the crack divides node {label}, which a *TIE joins to a fluid: let it end before"));
+        }
         let measures = Measures::of(&model.mesh, &surface, &opened);
         let n_before = model.mesh.n_nodes();
         split.apply(model)?;

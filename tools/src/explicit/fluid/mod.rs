@@ -6,7 +6,7 @@
 mod split;
 
 use pogo_formats::dynamics::{Boundary, BoundaryKind, HistoryRequest, LoadKind, NodalQuantity};
-use pogo_formats::explicit::{Model, Setup};
+use pogo_formats::explicit::{Interface, Model, Setup};
 use pogo_formats::mesh::{Mesh, user_label};
 use pogo_formats::words::counted;
 
@@ -29,14 +29,19 @@ pub(super) fn divide(model: &mut Model, input: &str, remarks: &mut Remarks) -> R
     let is_mixed = is_acoustic(false);
     let twins = split::split(&mut model.mesh)?;
     let mut notes = Vec::new();
+    let mut ties = std::mem::take(&mut model.setup.interface.ties);
     if is_mixed {
-        notes.push(match twins.interface.elements.len() {
-            0 => "no fluid touches a solid: they share no face".to_owned(),
-            n => format!("fluids touch solids at {}", counted(n, "face")),
+        notes.extend(match twins.interface.elements.len() {
+            0 if ties.is_empty() => {
+                Some("no fluid touches a solid: they share no face, and no *TIE joins them".to_owned())
+            }
+            0 => None,
+            n => Some(format!("fluids touch solids at {}", counted(n, "face"))),
         });
     }
     let matter = Matter::new(&model.mesh, &twins);
-    model.setup.interface = twins.interface;
+    ties.renumber_fluid(|node| twins.fluid_of.get(&node).copied().unwrap_or(node));
+    model.setup.interface = Interface { ties, ..twins.interface };
     loads(&mut model.setup, &model.mesh, &matter, &mut notes)?;
     boundaries(&mut model.setup, &matter, &mut notes)?;
     histories(&mut model.setup, &model.mesh, &matter, &mut notes)?;

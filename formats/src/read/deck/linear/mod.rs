@@ -11,6 +11,7 @@ mod tie;
 mod transform;
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use self::transform::Axes;
 pub(super) use self::transform::Held;
@@ -37,6 +38,34 @@ pub(crate) struct DeckLinear {
     pub prescribed: Vec<Boundary>,
     /// Moments: the component, and a concentrated load on nodes along (1, 0, 0).
     pub moments: Vec<(u8, Load)>,
+    /// Surfaces of `*TIE`: those of fluids are no rows.
+    pub ties: Vec<DeckTie>,
+}
+
+/// A `*TIE` of two surfaces.
+#[derive(Debug, Clone)]
+pub(crate) struct DeckTie {
+    /// For messages.
+    pub name: String,
+    pub file: String,
+    pub line: u64,
+    /// The rows that it has made.
+    pub rows: Range<usize>,
+    /// The surface whose nodes follow, and the one that they follow.
+    pub sides: [TieSide; 2],
+    /// Largest distance of what is tied.
+    pub tolerance: f64,
+}
+
+/// A surface of a `*TIE`.
+#[derive(Debug, Clone)]
+pub(crate) struct TieSide {
+    /// Nodes of each face, padded with `u32::MAX`.
+    pub faces: Vec<[u32; 4]>,
+    /// The nodes that take part, ascending: a face does if all of its nodes do.
+    pub nodes: Vec<u32>,
+    /// It is a surface of nodes, without faces.
+    pub is_of_nodes: bool,
 }
 
 /// Reads the constraints of a deck.

@@ -1,4 +1,7 @@
 //! `*TIE`: nodes of one surface follow the points of another that are nearest to them.
+//!
+//! Rows are made of all ties. Those between fluids and solids are no rows: `from_deck` takes them out again, by the surfaces that
+//! are kept here, once it knows which elements are those of fluids.
 
 use std::collections::HashMap;
 
@@ -6,7 +9,7 @@ use super::super::data::entries;
 use super::super::lexer::{Card, Place};
 use super::super::log::Log;
 use super::face::foot;
-use super::{Linear, Surface};
+use super::{DeckTie, Linear, Surface, TieSide};
 use crate::vector::{Vector, difference, dot};
 use crate::words::counted;
 
@@ -68,7 +71,11 @@ impl Linear<'_> {
                 None if only.is_some() => f64::INFINITY,
                 None => TOLERANCE * self.mean_diagonal(&master),
             };
+            let first = self.deck.rows.n_rows();
             self.tie_nodes(&name, (&slave, &master), tolerance, entry.place, log);
+            let (file, line, rows) = (log.file(entry.place), entry.place.line, first..self.deck.rows.n_rows());
+            let sides = [slave, master].map(TieSide::from);
+            self.deck.ties.push(DeckTie { name, file, line, rows, sides, tolerance });
         }
     }
 
@@ -124,6 +131,12 @@ impl Linear<'_> {
         };
         let sum: f64 = surface.faces.iter().map(diagonal).sum();
         if surface.faces.is_empty() { f64::INFINITY } else { sum / surface.faces.len() as f64 }
+    }
+}
+
+impl From<Surface> for TieSide {
+    fn from(Surface { nodes, faces, .. }: Surface) -> Self {
+        Self { is_of_nodes: faces.is_empty(), faces, nodes }
     }
 }
 
