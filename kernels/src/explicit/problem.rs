@@ -95,6 +95,9 @@ pub enum StepperError {
     /// Displacements are copied on a device, or from nodes that a part of a model does not read.
     #[error("displacements that are copied from node to node need a stepper on the CPU, which reads both nodes")]
     Copied,
+    /// On a device, what devices do not compute.
+    #[error("{what} is computed on the CPU only")]
+    OnlyOnCpu { what: &'static str },
     /// Linear constraints in a part of a model that no ranks complete.
     #[error("linear constraints need a stepper of the whole model, or steppers of all its parts")]
     Linear,
@@ -159,10 +162,12 @@ impl Problem<'_> {
         if self.is_lagged() {
             return Some("stiffness-proportional damping (BETA)");
         }
-        if !self.tied.is_empty() {
-            return Some("a tie between a fluid and a solid (*TIE)");
-        }
         (!self.relaxation.is_empty()).then_some("damping by relaxation mechanisms ([relaxation])")
+    }
+
+    /// What devices do not compute, as a user knows it.
+    pub fn only_on_cpu(&self) -> Option<&'static str> {
+        (!self.tied.is_empty()).then_some("a tie between a fluid and a solid (*TIE)")
     }
 
     /// (1 − q) / (1 + q) and α m / 4Δt, kg/s², of a node, q = αΔt/2.

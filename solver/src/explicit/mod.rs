@@ -9,6 +9,7 @@ mod assemble;
 mod columns;
 mod faces;
 mod fluid;
+mod host;
 mod impedance;
 mod linear;
 mod loads;
@@ -22,7 +23,6 @@ mod run;
 mod single;
 mod snapshots;
 mod stepper;
-mod viscous;
 
 use std::path::Path;
 

@@ -15,6 +15,7 @@ use pogo_kernels::explicit::elements::StableIncrement;
 
 use super::assemble::{self, Actions, Assembled};
 use super::fluid;
+use super::host;
 use super::linear;
 use super::matter::Matter;
 use super::model::Model;
@@ -24,7 +25,6 @@ use super::relaxation;
 use super::single;
 use super::snapshots::{self, Fields};
 use super::stepper::{self, Engine, Limit};
-use super::viscous;
 use crate::RunSummary;
 use crate::call::Call;
 use crate::config::lumping_name;
@@ -57,7 +57,7 @@ pub(super) fn run(
     let problem = problem(file, &matter, &actions, clock, monitors);
     single::check(&problem, call)?;
     relaxation::note_fits(setup, observer);
-    viscous::check(&problem, call)?;
+    host::check_call(&problem, call, observer)?;
     linear::check(&problem, setup, call, observer)?;
     let owner = format!("element {}", mesh.element_name(bound.element));
     run::check_stability(call, clock.time_increment, stable.increment, &owner, ", refine less there", observer)?;

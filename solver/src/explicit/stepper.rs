@@ -153,7 +153,7 @@ impl Engine {
             let (stepper, bytes_per_node_step) = cpu_stepper(call.settings.precision, problem, state, options)?;
             Ok(Self { stepper, bytes_per_node_step, device: "cpu".into(), n_threads })
         };
-        if !problem.copied.is_empty() {
+        if !problem.copied.is_empty() || problem.only_on_cpu().is_some() {
             return cpu(observer);
         }
         let gpu = |ordinal, observer: &mut dyn Observer| {

@@ -284,6 +284,9 @@ impl<T: Real> GpuStepper<T> {
         if let Some(what) = problem.viscosity().filter(|_| problem.mesh.has_fluid()) {
             return Err(StepperError::BesideFluids { what }.into());
         }
+        if let Some(what) = problem.only_on_cpu() {
+            return Err(StepperError::OnlyOnCpu { what }.into());
+        }
         let memory = viscous::memory::<T>(problem, state).map_err(StepperError::from)?;
         check_signals(problem, signals)?;
         let view = problem.device.as_ref().ok_or(DeviceError::NoTables)?;
