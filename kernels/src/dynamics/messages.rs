@@ -151,3 +151,66 @@ impl<T: Real> Messages<T> {
         let _ = self.round(false);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::super::halo::{Exchange, HaloExchange, NodeLayout};
+    use super::*;
+    use crate::device::Opened;
+    use crate::ranks::{Accord, Threads};
+
+    const ROUNDS: u32 = 200;
+
+    /// What a rank measures of rounds with so many nodes each way: until they are packed, travelling, and until they are unpacked, µs.
+    fn measure<T: Real>(ranks: &Arc<dyn Ranks>, ordinal: u32, n_nodes: usize) -> [f64; 3] {
+        let gpu = Gpu::open(ordinal).unwrap();
+        let (me, mut arena, mut opened) = (ranks.rank(), Arena::default(), Opened::default());
+        let [u, v] = ["u", "v"].map(|name| arena.zeros::<T>(name, 6 * n_nodes).unwrap());
+        let own = (me * n_nodes) as u32..((me + 1) * n_nodes) as u32;
+        let mut sent = vec![Vec::new(); 2];
+        sent[1 - me] = own.collect();
+        let how = (&Accord::new(ranks), Exchange::Messages);
+        let layout = NodeLayout { n_numbers: 3, pitch: 3, stride: 1 };
+        let lists = HaloLists::new(sent);
+        let exchange = lists.connect(&gpu, how, (&mut arena, &mut opened), &[[u, v]], layout).unwrap();
+        let HaloExchange::Messages(messages) = exchange else { panic!("messages were asked for") };
+        let stream = Stream::new().unwrap();
+        let mut seconds = [0.0; 3];
+        for round in 0..ROUNDS + 10 {
+            let mut marks = [Instant::now(); 4];
+            messages.start(&stream, 0).unwrap();
+            messages.packed.synchronize().unwrap();
+            marks[1] = Instant::now();
+            messages.round(true).unwrap();
+            marks[2] = Instant::now();
+            messages.incoming.borrow().start(&stream, 0).unwrap();
+            stream.synchronize().unwrap();
+            marks[3] = Instant::now();
+            if round >= 10 {
+                seconds.iter_mut().zip(marks.windows(2)).for_each(|(sum, two)| *sum += (two[1] - two[0]).as_secs_f64());
+            }
+        }
+        seconds.map(|sum| 1e6 * sum / f64::from(ROUNDS))
+    }
+
+    #[test]
+    #[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
+    fn rounds_of_messages_take() {
+        let last = crate::device::n_devices().unwrap() - 1;
+        for n_nodes in [1_000, 10_000, 100_000] {
+            std::thread::scope(|scope| {
+                for (ranks, ordinal) in Threads::new(2).into_iter().zip([0, last.min(1)]) {
+                    scope.spawn(move || {
+                        let ranks: Arc<dyn Ranks> = Arc::new(ranks);
+                        let [single, double] =
+                            [measure::<f32>(&ranks, ordinal, n_nodes), measure::<f64>(&ranks, ordinal, n_nodes)];
+                        assert!(single.iter().chain(&double).all(|&time| time > 0.0));
+                        println!("{n_nodes} nodes, rank {}: f32 {single:.1?} µs, f64 {double:.1?} µs", ranks.rank());
+                    });
+                }
+            });
+        }
+    }
+}
