@@ -17,6 +17,7 @@ use crate::device::Device;
 use crate::error::SolveError;
 use crate::folder::RunFolder;
 use crate::interrupt::Interrupts;
+use crate::kept::Kept;
 use crate::observe::Observer;
 use crate::run::checkpoint;
 use crate::team::Team;
@@ -44,6 +45,8 @@ pub(crate) struct Call<'a> {
     pub need: Need,
     /// With `--report`, what it holds so far.
     pub report: Option<Mutex<Report>>,
+    /// What other cases of a study or other shots have worked out; none where there are no others.
+    pub kept: Option<&'a Kept>,
 }
 
 impl Call<'_> {

@@ -15,6 +15,7 @@ use crate::call::Call;
 use crate::config::{AUTO, Config};
 use crate::error::SolveError;
 use crate::folder::RunFolder;
+use crate::kept::Kept;
 use crate::observe::Observer;
 use crate::outcome::{Outcome, RunSummary};
 use crate::run::checkpoint::FILE_NAME as CHECKPOINT;
@@ -33,7 +34,7 @@ pub(crate) fn solve<P: Solve>(
     let team = Team::new(processes, 1);
     let read = || Ok((plan(opened, shots, config)?, study::lanes(config, &opened.settings, interrupts, processes)?));
     let (cases, lanes) = team.agree(read())?;
-    let call = CallOfCases { opened, config, processes, cases: &cases };
+    let call = CallOfCases { opened, config, processes, cases: &cases, kept: Kept::default() };
     let outcomes = study::run(&cases, &lanes, observer, &team, |case, lane, observer| call.run(case, lane, observer))?;
     if !shots.is_empty() && team.leads() {
         shots::write(&opened.folder, &outcomes, shots)?;
@@ -120,6 +121,7 @@ struct CallOfCases<'a, P: Physics> {
     config: &'a Config,
     processes: Option<&'a Arc<dyn Ranks>>,
     cases: &'a Cases<'a>,
+    kept: Kept,
 }
 
 /// What is to be done with a case.
@@ -258,6 +260,7 @@ impl<P: Solve> CallOfCases<'_, P> {
             team,
             need: P::need(&opened.file, &settings),
             report: crate::report::begin(&opened.file, &settings),
+            kept: Some(&self.kept),
         };
         run_one(&opened.file, &setup, &call, observer)
     }

@@ -17,6 +17,7 @@ mod explicit;
 mod folder;
 mod heap;
 pub mod interrupt;
+mod kept;
 pub mod observe;
 mod outcome;
 mod report;
@@ -195,6 +196,7 @@ fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) 
         team,
         need,
         report,
+        kept: None,
     };
     run_one(&file, &setup, &call, observer).map(Outcome::Run)
 }

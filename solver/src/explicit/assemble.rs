@@ -1,6 +1,7 @@
 //! From a model to what the kernels step: matter, forces, prescribed components, traces, and the state at t = 0.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pogo_formats::dynamics::{CopiedDisplacements, Start};
 use pogo_formats::explicit::Setup;
@@ -64,7 +65,7 @@ fn actions(
 
 /// A model that is ready to be put on a stepper, but for its block tables.
 pub(super) struct Assembled<'a> {
-    pub matter: Matter,
+    pub matter: Arc<Matter>,
     /// The element bound on the time increment.
     pub bound: StableIncrement,
     pub clock: Clock,
@@ -85,11 +86,7 @@ pub(super) fn assemble<'a>(
     call: &Call<'_>,
     limit: Option<f64>,
 ) -> Result<Assembled<'a>, SolveError> {
-    let mut matter = Matter::new(mesh, setup).map_err(|error| call.refuse(error))?;
-    let bound = matter.stable_increment(mesh).map_err(|error| call.refuse(error))?;
-    setup.copied.pairs().for_each(|(_, to)| matter.lumped_mass[to] = 0.0);
-    let Matter { dashpots, lumped_mass, .. } = &mut matter;
-    dashpots.retain(|dashpot| lumped_mass[dashpot.node as usize] > 0.0);
+    let (matter, bound) = matter(mesh, setup, call)?;
     let limit = limit.unwrap_or(bound.increment);
     let clock = Clock::going_on(setup.explicit.time, setup.explicit.increment, limit, call.resumed_increment())
         .map_err(|reason| call.refuse(reason))?;
@@ -113,6 +110,39 @@ pub(super) fn assemble<'a>(
         Columns::new(mesh, &matter, &traces, supported, signals.clone(), dt).map_err(|error| call.refuse(error))?;
     let histories = Histories::plan((traces, steps), dofs, dt, &mut columns)?;
     Ok(Assembled { matter, bound, clock, signals, actions, columns, histories })
+}
+
+/// Matter and bound of a set-up.
+struct OfSetup {
+    /// Without what acts.
+    setup: Setup,
+    matter: Arc<Matter>,
+    bound: StableIncrement,
+}
+
+/// What a model is made of, and the elements' bound on the increment. Shots, and cases that differ in what acts, have them in common.
+fn matter(mesh: &MeshView<'_>, setup: &Setup, call: &Call<'_>) -> Result<(Arc<Matter>, StableIncrement), SolveError> {
+    let without_actions = call.kept.map(|kept| {
+        let mut setup = setup.clone();
+        (setup.amplitudes, setup.loads, setup.boundaries) = Default::default();
+        (setup.linear.loads, setup.linear.prescribed, setup.shots) = Default::default();
+        (kept, setup)
+    });
+    if let Some((kept, setup)) = &without_actions
+        && let Some(same) = kept.last::<OfSetup>(|last| last.setup == *setup)
+    {
+        return Ok((same.matter.clone(), same.bound));
+    }
+    let mut matter = Matter::new(mesh, setup).map_err(|error| call.refuse(error))?;
+    let bound = matter.stable_increment(mesh).map_err(|error| call.refuse(error))?;
+    setup.copied.pairs().for_each(|(_, to)| matter.lumped_mass[to] = 0.0);
+    let Matter { dashpots, lumped_mass, .. } = &mut matter;
+    dashpots.retain(|dashpot| lumped_mass[dashpot.node as usize] > 0.0);
+    let matter = Arc::new(matter);
+    if let Some((kept, setup)) = without_actions {
+        kept.keep(&Arc::new(OfSetup { setup, matter: matter.clone(), bound }));
+    }
+    Ok((matter, bound))
 }
 
 /// Interval and number of columns of all traces that are asked for.

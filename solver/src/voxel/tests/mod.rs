@@ -75,6 +75,7 @@ fn solve_from(
         team: Team::new(None, 1),
         need: Need::default(),
         report: None,
+        kept: None,
     };
     let summary = run(&mesh.view(), Grid::Bricks, setup, &call, &mut Silent).map_err(|error| error.to_string())?;
     Ok(summary.of::<VoxelSummary>().unwrap().clone())
