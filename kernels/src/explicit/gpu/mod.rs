@@ -291,18 +291,7 @@ impl<T: Real> GpuStepper<T> {
         check_signals(problem, signals)?;
         let view = problem.device.as_ref().ok_or(DeviceError::NoTables)?;
         let gpu = Gpu::open(options.ordinal)?;
-        let devices = shared.map(|shared| shared.devices(problem));
-        let mut tables = Tables::<T>::new(problem, view, gpu.multiprocessors, devices.as_ref())?;
-        let joined = match problem.rows.is_empty() {
-            true => None,
-            false => Some(Joined::new(problem).map_err(StepperError::from)?),
-        };
-        let sent = shared.map(|shared| shared.lists(problem, view, joined.as_ref(), &mut tables));
-        tables.wet = WetTables::new(problem, &tables)?;
-        if let Some(joined) = &joined {
-            joined.check(&gpu, ADVICE)?;
-            tables.held = Some(HeldTables::new(problem, joined, &mut tables));
-        }
+        let (tables, sent) = Self::tables(problem, &gpu, shared)?;
         let fans = arrays::Fans::new(problem, view, &tables);
         let unknowns = Unknowns { of_node: tables.unknowns, dimension: problem.mesh.dimension };
         let (displacement, increment) = (unknowns.narrow(&state.displacement), unknowns.narrow(&state.increment));
@@ -379,6 +368,24 @@ impl<T: Real> GpuStepper<T> {
             gpu,
         };
         Ok((stepper, sent))
+    }
+
+    /// The tables of all blocks, or of those of one device that shares the model, and what that sends.
+    fn tables(problem: &Problem, gpu: &Gpu, shared: Option<&Shared>) -> Result<(Tables<T>, Option<Lists>), GpuError> {
+        let view = problem.device.as_ref().ok_or(DeviceError::NoTables)?;
+        let devices = shared.map(|shared| shared.devices(problem));
+        let mut tables = Tables::<T>::new(problem, view, gpu.multiprocessors, devices.as_ref())?;
+        let joined = match problem.rows.is_empty() {
+            true => None,
+            false => Some(Joined::new(problem).map_err(StepperError::from)?),
+        };
+        let sent = shared.map(|shared| shared.lists(problem, view, joined.as_ref(), &mut tables));
+        tables.wet = WetTables::new(problem, &tables)?;
+        if let Some(joined) = &joined {
+            joined.check(gpu, ADVICE)?;
+            tables.held = Some(HeldTables::new(problem, joined, &mut tables));
+        }
+        Ok((tables, sent))
     }
 
     /// What it runs on, and with what.
