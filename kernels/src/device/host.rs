@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
-use std::ops::Range;
 
 use super::driver::{self, Address};
 use super::values::Plain;
@@ -37,18 +36,13 @@ impl<T: Plain> HostBuffer<T> {
         self.start as Address
     }
 
-    /// The bytes of some values, which no kernel writes now.
-    ///
-    /// # Panics
-    /// If there are fewer.
-    pub fn bytes(&self, values: Range<usize>) -> &[u8] {
-        let all = self.len * size_of::<T>();
+    /// All bytes, which no kernel writes now.
+    pub fn bytes(&self) -> &[u8] {
         // SAFETY: as many bytes as were allocated; numbers have no padding.
-        let bytes = unsafe { std::slice::from_raw_parts(self.start.cast::<u8>(), all) };
-        &bytes[values.start * size_of::<T>()..values.end * size_of::<T>()]
+        unsafe { std::slice::from_raw_parts(self.start.cast::<u8>(), self.len * size_of::<T>()) }
     }
 
-    /// All bytes. No kernel uses them now.
+    /// The same, which no kernel uses now.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as many bytes as were allocated, which this value alone has.
         unsafe { std::slice::from_raw_parts_mut(self.start.cast::<u8>(), self.len * size_of::<T>()) }

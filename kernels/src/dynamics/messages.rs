@@ -23,8 +23,6 @@ struct Side<T> {
     halo: Halo<T>,
     /// The messages one behind the other.
     buffer: HostBuffer<T>,
-    /// The other ranks with a message, and their numbers in the buffer.
-    messages: Vec<(usize, Range<usize>)>,
     n_blocks: u32,
 }
 
@@ -36,21 +34,15 @@ impl<T: Real> Side<T> {
         halo: Halo<T>,
         arena: &mut Arena,
     ) -> Result<Self, DeviceError> {
-        let width = (halo.n_arrays * halo.n_numbers) as usize;
-        let (n_ranks, n_nodes) = (lists.n_devices(), lists.n_nodes());
-        let messages = (0..n_ranks).map(|rank| {
-            let nodes = lists.range(rank);
-            (rank, nodes.start * width..nodes.end * width)
-        });
-        let messages = messages.filter(|(_, numbers)| !numbers.is_empty()).collect();
+        let n_numbers = lists.n_nodes() * (halo.n_arrays * halo.n_numbers) as usize;
         let kernel = Kernel::new(gpu, module, &format!("{name}_{}", T::NAME), 0)?;
-        let n_blocks = ((n_nodes * width) as u32).div_ceil(kernel.threads).clamp(1, MOST_PACKING);
+        let n_blocks = (n_numbers as u32).div_ceil(kernel.threads).min(MOST_PACKING);
         let halo = lists.place(halo, arena)?;
-        Ok(Self { kernel, halo, buffer: HostBuffer::zeros(n_nodes * width)?, messages, n_blocks })
+        Ok(Self { kernel, halo, buffer: HostBuffer::zeros(n_numbers)?, n_blocks })
     }
 
     fn start(&self, stream: &Stream, place: u32) -> Result<(), DeviceError> {
-        if self.messages.is_empty() {
+        if self.n_blocks == 0 {
             return Ok(());
         }
         let (halo, buffer) = (self.halo, self.buffer.pointer());
@@ -59,15 +51,57 @@ impl<T: Real> Side<T> {
     }
 }
 
+/// The messages of a rank in each round, which lie one behind the other.
+#[derive(Debug)]
+struct Post {
+    ranks: Arc<dyn Ranks>,
+    /// The other ranks with a message, and its bytes.
+    outgoing: Vec<(usize, Range<usize>)>,
+    incoming: Vec<(usize, Range<usize>)>,
+    /// How many rounds were made.
+    rounds: Cell<u64>,
+}
+
+impl Post {
+    /// `node_bytes` are those of a node in a message.
+    fn new(ranks: &Arc<dyn Ranks>, [sent, read]: [&HaloLists; 2], node_bytes: usize) -> Self {
+        let messages = |lists: &HaloLists| {
+            let bytes = |rank| lists.range(rank).start * node_bytes..lists.range(rank).end * node_bytes;
+            (0..lists.n_devices()).map(|rank| (rank, bytes(rank))).filter(|(_, bytes)| !bytes.is_empty()).collect()
+        };
+        Self { ranks: ranks.clone(), outgoing: messages(sent), incoming: messages(read), rounds: Cell::new(0) }
+    }
+
+    /// One round: sends all messages, or such without contents where there are none, and receives those of other ranks.
+    ///
+    /// # Errors
+    /// A rank has sent a message without contents.
+    fn round(&self, messages: Option<&[u8]>, room: &mut [u8]) -> Result<(), DeviceError> {
+        let contents = |bytes: &Range<usize>| messages.map_or(&[][..], |messages| &messages[bytes.clone()]);
+        let outgoing: Vec<_> = self.outgoing.iter().map(|(rank, bytes)| (*rank, contents(bytes))).collect();
+        let mut incoming = Vec::with_capacity(self.incoming.len());
+        let mut rest = room;
+        for (rank, bytes) in &self.incoming {
+            let own;
+            (own, rest) = rest.split_at_mut(bytes.len());
+            incoming.push((*rank, own));
+        }
+        let came = self.ranks.exchange(&outgoing, &mut incoming);
+        self.rounds.set(self.rounds.get() + 1);
+        match self.incoming.iter().zip(came).find(|&(_, n_bytes)| n_bytes == 0) {
+            Some(((rank, _), _)) => Err(DeviceError::OnRank { rank: *rank, reason: "its device has failed".into() }),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The exchange by messages between ranks of which each has a device.
 #[derive(Debug)]
 pub(crate) struct Messages<T> {
-    ranks: Arc<dyn Ranks>,
+    post: Post,
     outgoing: Side<T>,
     incoming: RefCell<Side<T>>,
     packed: Event,
-    /// How many were made.
-    rounds: Cell<u64>,
     _module: Module,
 }
 
@@ -93,14 +127,9 @@ impl<T: Real> Messages<T> {
         let module = gpu.module("exchange")?;
         let outgoing = Side::new((gpu, &module), "pack", sent, halo, arena)?;
         let incoming = Side::new((gpu, &module), "unpack", &read, halo, arena)?;
-        Ok(Self {
-            ranks: ranks.clone(),
-            outgoing,
-            incoming: RefCell::new(incoming),
-            packed: Event::new()?,
-            rounds: Cell::new(0),
-            _module: module,
-        })
+        let node_bytes = (halo.n_arrays * halo.n_numbers) as usize * size_of::<T>();
+        let post = Post::new(ranks, [sent, &read], node_bytes);
+        Ok(Self { post, outgoing, incoming: RefCell::new(incoming), packed: Event::new()?, _module: module })
     }
 
     /// Packs what a step has written into the arrays of this number.
@@ -118,31 +147,13 @@ impl<T: Real> Messages<T> {
 
     /// One round, in which this rank sends what it has packed, or messages without contents.
     fn round(&self, goes_on: bool) -> Result<(), DeviceError> {
-        let mut incoming = self.incoming.borrow_mut();
-        let outgoing = self.outgoing.messages.iter().map(|(rank, numbers)| {
-            let numbers = if goes_on { numbers.clone() } else { 0..0 };
-            (*rank, self.outgoing.buffer.bytes(numbers))
-        });
-        let outgoing: Vec<_> = outgoing.collect();
-        let Side { messages, buffer, .. } = &mut *incoming;
-        let mut room = Vec::with_capacity(messages.len());
-        let mut rest = buffer.bytes_mut();
-        for (rank, numbers) in &*messages {
-            let own;
-            (own, rest) = rest.split_at_mut(numbers.len() * size_of::<T>());
-            room.push((*rank, own));
-        }
-        let came = self.ranks.exchange(&outgoing, &mut room);
-        self.rounds.set(self.rounds.get() + 1);
-        match came.iter().position(|&n_bytes| n_bytes == 0) {
-            Some(at) => Err(DeviceError::OnRank { rank: messages[at].0, reason: "its device has failed".into() }),
-            None => Ok(()),
-        }
+        let packed = goes_on.then(|| self.outgoing.buffer.bytes());
+        self.post.round(packed, self.incoming.borrow_mut().buffer.bytes_mut())
     }
 
     /// Number of rounds so far.
     pub fn rounds(&self) -> u64 {
-        self.rounds.get()
+        self.post.rounds.get()
     }
 
     /// A round of messages without contents.
@@ -193,6 +204,50 @@ mod tests {
             }
         }
         seconds.map(|sum| 1e6 * sum / f64::from(ROUNDS))
+    }
+
+    /// Ranks in a row, of which the first cannot go on after some rounds. All the same every rank comes to the end of all rounds, with
+    /// what it was sent until then, and those that do not fail themselves name their neighbour.
+    #[test]
+    fn all_ranks_end_when_one_gives_up() {
+        const LAST: u64 = 20;
+        std::thread::scope(|scope| {
+            for ranks in Threads::new(3) {
+                scope.spawn(move || {
+                    let ranks: Arc<dyn Ranks> = Arc::new(ranks);
+                    let me = ranks.rank();
+                    // Rank r sends r + 1 nodes to each neighbour.
+                    let lists = |n: &dyn Fn(usize) -> usize| {
+                        let of =
+                            |rank: usize| if rank.abs_diff(me) == 1 { (0..n(rank) as u32).collect() } else { vec![] };
+                        HaloLists::new((0..3).map(of).collect())
+                    };
+                    let (sent, read) = (lists(&|_| me + 1), lists(&|rank| rank + 1));
+                    let post = Post::new(&ranks, [&sent, &read], 2);
+                    let (mut room, mut outcome) = (vec![0; 2 * read.n_nodes()], Ok(()));
+                    while post.rounds.get() < LAST && outcome.is_ok() {
+                        let round = post.rounds.get() as u8;
+                        if me == 0 && round == 5 {
+                            outcome = Err(DeviceError::NoDriver);
+                            break;
+                        }
+                        outcome = post.round(Some(&vec![10 * me as u8 + round; 2 * sent.n_nodes()]), &mut room);
+                        for (rank, bytes) in post.incoming.iter().filter(|_| outcome.is_ok()) {
+                            assert!(room[bytes.clone()].iter().all(|&byte| byte == 10 * *rank as u8 + round));
+                        }
+                    }
+                    while post.rounds.get() < LAST {
+                        let _ = post.round(None, &mut room);
+                    }
+                    assert_eq!(post.rounds.get(), LAST);
+                    match (me, outcome) {
+                        (0, Err(DeviceError::NoDriver)) => {}
+                        (1 | 2, Err(DeviceError::OnRank { rank, .. })) => assert_eq!(rank, me - 1),
+                        (_, other) => panic!("rank {me}: {other:?}"),
+                    }
+                });
+            }
+        });
     }
 
     #[test]
