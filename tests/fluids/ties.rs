@@ -7,7 +7,10 @@ use std::path::Path;
 
 use pogo_tests::{Traces, command, relative_error, succeed};
 
-use super::{ALONE, BULK, STEEL, Solid, Tank, WATER, amplitude, block, exact, imbalance, pulse, solve, sound, step};
+use super::{
+    ALONE, BULK, STEEL, Solid, Tank, WATER, amplitude, block, exact, imbalance, pulse, same_bits_in_all_ways, solve,
+    sound, step,
+};
 
 /// A box of water and one of a solid beside it along the first axis, each with its own nodes and cells. Labels run from 1 in the
 /// water, node (i, j, k) with i running fastest, and go on in the solid.
@@ -317,25 +320,7 @@ fn tied_models_have_the_same_bits_in_parts_and_after_a_restart() {
             let node = if name == "POR" { fluid } else { joint };
             assert!(largest(format!("REC.{node}.{name}")) > 0.0, "{element}: {name}");
         }
-        let bytes = |out: &str| std::fs::read(folder.join(out).join("traces.csv")).unwrap();
-        let energies = |out: &str| std::fs::read(folder.join(out).join("energy.csv")).unwrap();
-        for (out, arguments) in [("threads", ["--threads", "3"]), ("parts", ["--device", "cpu,cpu,cpu"])] {
-            let _ = solve(folder, out, &[&arguments[..], &["--precision", "f64"]].concat());
-            assert!(bytes("whole") == bytes(out), "{element}: {out}");
-            assert!(energies("whole") == energies(out), "{element}: {out}, energies");
-        }
-        for precision in ["f64", "f32"] {
-            let [first, all] = [format!("half-{precision}"), format!("all-{precision}")];
-            let long = ["--precision", precision, "--threads", "1"];
-            let [single, energy] = solve(folder, &all, &long);
-            let halved = [&long[..], &["--time", "12.8e-6", "--keep-checkpoint"]].concat();
-            let _ = solve(folder, &first, &halved);
-            let _ = solve(folder, &first, &[&long[..], &["--restart"]].concat());
-            assert!(bytes(&all) == bytes(&first), "{element}, {precision}: restart");
-            let name = format!("REC.{wet}.POR");
-            let error = relative_error(single.column(&name), whole.column(&name));
-            assert!(error < 1e-4 && imbalance(&energy) < 1e-4, "{element}: {error}, {}", imbalance(&energy));
-        }
+        same_bits_in_all_ways(folder, element, &whole, &format!("REC.{wet}.POR"));
     }
 }
 
