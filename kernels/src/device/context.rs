@@ -129,6 +129,16 @@ pub(super) fn find_device(ordinal: u32) -> Result<driver::Device, DeviceError> {
     Ok(device)
 }
 
+/// Bytes that are free on a device.
+///
+/// # Errors
+/// No driver, no device of this number, or either is too old.
+pub fn free_memory(ordinal: u32) -> Result<u64, DeviceError> {
+    let gpu = Gpu::open(ordinal)?;
+    gpu.enter()?;
+    gpu.free_memory()
+}
+
 /// Number of devices, some of which may be too old.
 ///
 /// # Errors

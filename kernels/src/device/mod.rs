@@ -26,8 +26,8 @@ mod spread;
 mod start;
 mod values;
 
-pub use context::n_devices;
 pub(crate) use context::{Event, Gpu, Graph, Stream};
+pub use context::{free_memory, n_devices};
 pub(crate) use devices::Devices;
 pub(crate) use host::HostBuffer;
 pub(crate) use kernel::{Kernel, arguments};

@@ -50,6 +50,8 @@ modules! {
     "setup", "colours_plane",
     "fans_isotropic_f32", "fans_isotropic_f64", "fans_aligned_f32", "fans_aligned_f64", "fans_coupled_f32",
     "fans_coupled_f64",
+    "fans_of_shots_isotropic_f32", "fans_of_shots_isotropic_f64", "fans_of_shots_aligned_f32", "fans_of_shots_aligned_f64",
+    "fans_of_shots_coupled_f32", "fans_of_shots_coupled_f64",
     "exchange", "fans_of_devices_isotropic_f32", "fans_of_devices_isotropic_f64", "fans_of_devices_aligned_f32",
     "fans_of_devices_aligned_f64", "fans_of_devices_coupled_f32", "fans_of_devices_coupled_f64", "solids_f32", "solids_f64", "march_f32",
     "march_f64", "fluids_plane", "fluids_f32", "fluids_f64", "corrections", "viscous", "sums",

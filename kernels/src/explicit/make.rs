@@ -7,7 +7,7 @@ use pogo_formats::domains::SubDomainsView;
 use super::team::HaloMember;
 use super::{
     CpuOptions, CpuStepper, ElementStepper, GpuError, GpuMember, GpuOptions, GpuReport, GpuStepper, PartMember,
-    Problem, StepperError,
+    Problem, Seat, StepperError,
 };
 use crate::dynamics::signals::Signals;
 use crate::dynamics::{Exchange, Part, State};
@@ -58,6 +58,31 @@ pub fn gpu_stepper(
         Precision::F32 => of(GpuStepper::<f32>::new(problem, state, signals, options)?),
         Precision::F64 => of(GpuStepper::<f64>::new(problem, state, signals, options)?),
     })
+}
+
+/// A stepper on a device that steps with those of other shots, and what it runs on. Waits for their steppers.
+///
+/// # Errors
+/// As for [`GpuStepper::new`].
+pub fn gpu_shot(
+    precision: Precision,
+    problem: &Problem,
+    state: &State,
+    signals: &Signals<'_>,
+    options: GpuOptions,
+    seat: Seat,
+) -> Result<(Box<dyn ElementStepper>, GpuReport), GpuError> {
+    fn of<T: Real + 'static>(
+        stepper: GpuStepper<T>,
+        seat: Seat,
+    ) -> Result<(Box<dyn ElementStepper>, GpuReport), GpuError> {
+        let report = stepper.report().clone();
+        Ok((Box::new(seat.join(stepper)?), report))
+    }
+    match precision {
+        Precision::F32 => of(GpuStepper::<f32>::new(problem, state, signals, options)?, seat),
+        Precision::F64 => of(GpuStepper::<f64>::new(problem, state, signals, options)?, seat),
+    }
 }
 
 impl PartMember {

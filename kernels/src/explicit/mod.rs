@@ -30,6 +30,7 @@ mod make;
 mod problem;
 mod projection;
 mod relaxation;
+mod shots;
 mod team;
 mod units;
 
@@ -41,11 +42,12 @@ use crate::dynamics::{State, Stepper};
 pub use cpu::{CpuOptions, CpuStepper};
 pub use dashpot::{Dashpot, DashpotStep};
 use gpu::GpuMember;
-pub use gpu::{GpuError, GpuOptions, GpuReport, GpuStepper, KernelReport, gpu_modules};
-pub use make::{cpu_stepper, gpu_stepper};
+pub use gpu::{GpuError, GpuOptions, GpuReport, GpuShots, GpuStepper, KernelReport, MOST_SHOTS_AT_ONCE, gpu_modules};
+pub use make::{cpu_stepper, gpu_shot, gpu_stepper};
 pub use problem::{Problem, StepperError, WetPair};
 pub use projection::{LinearRows, Projected, Projection, ProjectionError};
 pub use relaxation::{MOST_MECHANISMS, Relaxation};
+pub use shots::{Seat, seats};
 pub use team::{ElementPart, PartMember, TeamStepper};
 
 /// What the energy balance needs of a state, without the state.

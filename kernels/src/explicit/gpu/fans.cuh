@@ -107,14 +107,22 @@ template <typename T> __device__ __forceinline__ T inverse_area(Record<T> p, T c
     return reciprocal(fma(p.xx, cy, fma(-p.xy, cx, TINY)));
 }
 
+// (q − p) / (p × q): what the force of a triangle (0, p, q) needs of its geometry beside p and q.
+template <typename T> struct Slope {
+    T x, y;
+};
+template <typename T> __device__ __forceinline__ Slope<T> slope(Record<T> p, Record<T> q) {
+    const T cx = q.xx - p.xx, cy = q.xy - p.xy;
+    const T inverse = inverse_area(p, cx, cy);
+    return {cx * inverse, cy * inverse};
+}
+
 // f_int of node 0 from its triangles (0, p, q) with A = p × q: −½ σ (c_p + c_q) with c_p = (q_y, −q_x),
 // c_q = (−p_y, p_x). The factor ½ is in d.
 template <typename T, Law LAW> struct Forces {
     T x = 0, y = 0;
 
-    __device__ __forceinline__ void add(Record<T> p, Record<T> q, Plane<T> d) {
-        const T cx = q.xx - p.xx, cy = q.xy - p.xy;
-        const T inverse = inverse_area(p, cx, cy), gx = cx * inverse, gy = cy * inverse;
+    __device__ __forceinline__ void add(Record<T> p, Record<T> q, Slope<T> g, Plane<T> d) {
         const T exx = fma(p.ux, q.xy, -(q.ux * p.xy));
         const T eyy = fma(q.uy, p.xx, -(p.uy * q.xx));
         const T gxy = fma(q.ux, p.xx, fma(-p.ux, q.xx, fma(p.uy, q.xy, -(q.uy * p.xy))));
@@ -126,8 +134,8 @@ template <typename T, Law LAW> struct Forces {
             syy = fma(d.d26, gxy, syy);
             sxy = fma(d.d16, exx, fma(d.d26, eyy, sxy));
         }
-        x = fma(sxy, gx, fma(-sxx, gy, x));
-        y = fma(syy, gx, fma(-sxy, gy, y));
+        x = fma(sxy, g.x, fma(-sxx, g.y, x));
+        y = fma(syy, g.x, fma(-sxy, g.y, y));
     }
     __device__ __forceinline__ void end(Record<T> last, Record<T> first) {}
     __device__ __forceinline__ typename Pair<T>::type of(Plane<T>) const { return {x, y}; }
@@ -143,15 +151,13 @@ template <typename T, Law LAW> struct Forces {
 template <typename T> struct Forces<T, Law::isotropic> {
     T tx = 0, ty = 0, wx = 0, wy = 0; // Σ θ c, Σ ω c
 
-    __device__ __forceinline__ void add(Record<T> p, Record<T> q, Plane<T>) {
-        const T cx = q.xx - p.xx, cy = q.xy - p.xy;
+    __device__ __forceinline__ void add(Record<T> p, Record<T> q, Slope<T> g, Plane<T>) {
         const T theta = fma(p.ux, q.xy, fma(-q.ux, p.xy, fma(q.uy, p.xx, -(p.uy * q.xx))));
         const T omega = fma(p.uy, q.xy, fma(-q.uy, p.xy, fma(p.ux, q.xx, -(q.ux * p.xx))));
-        const T inverse = inverse_area(p, cx, cy), gx = cx * inverse, gy = cy * inverse;
-        tx = fma(theta, gx, tx);
-        ty = fma(theta, gy, ty);
-        wx = fma(omega, gx, wx);
-        wy = fma(omega, gy, wy);
+        tx = fma(theta, g.x, tx);
+        ty = fma(theta, g.y, ty);
+        wx = fma(omega, g.x, wx);
+        wy = fma(omega, g.y, wy);
     }
     __device__ __forceinline__ void end(Record<T> last, Record<T> first) {
         wx -= 2 * (last.uy - first.uy);
@@ -172,21 +178,21 @@ constexpr int CLOSING = 28;
 // f_int of a node in a warp where some fan is open or has further neighbours, from all fan records of the node.
 // `forces` holds the triangles between the first four neighbours of its first fan already. Not inlined, because few
 // nodes need it.
-template <typename T, Law LAW>
+template <typename T, Law LAW, typename Records>
 __device__ __noinline__ typename Pair<T>::type
-unusual_force(const Params<T> &p, Extra<T> *extra, Records<T> records, u32 local, Record<T> me, Fan fan, Record<T> first,
+unusual_force(const Params<T> &p, Extra<T> *extra, Records records, u32 local, Record<T> me, Fan fan, Record<T> first,
               Record<T> last, Forces<T, LAW> forces, Plane<T> d, bool mixed, u32 materials, u32 next) {
     for (int k = 4;; k = 1) {
 #pragma unroll 1
         for (; k < 9; k++) {
             const Record<T> now = records.at(fan.offset(k)) - me;
             if (mixed) d = extra->plane(materials >> 4 * (k - 1) & 15);
-            forces.add(last, now, d);
+            forces.add(last, now, slope(last, now), d);
             last = now;
         }
         if (mixed) d = extra->plane(materials >> CLOSING & 15);
         if (fan.open()) forces.end(last, first);
-        else forces.add(last, first, d);
+        else forces.add(last, first, slope(last, first), d);
         if (!fan.further()) return forces.of(d);
         while (p.further_node[next] != local) next++;
         fan = {p.further_fan[3 * (u64)next], p.further_fan[3 * (u64)next + 1], p.further_fan[3 * (u64)next + 2]};
@@ -197,9 +203,9 @@ unusual_force(const Params<T> &p, Extra<T> *extra, Records<T> records, u32 local
 }
 
 // f_int of one node. All threads of a warp loop over the maximum number of neighbours in the warp.
-template <typename T, Law LAW, bool PLAIN>
+template <typename T, Law LAW, bool PLAIN, typename Records>
 __device__ __forceinline__ typename Pair<T>::type fan_force(const Params<T> &p, const Block &block, Extra<T> *extra,
-                                                            Records<T> records, u32 local, Record<T> me, Fan fan,
+                                                            Records records, u32 local, Record<T> me, Fan fan,
                                                             Plane<T> d, u32 materials) {
     const bool mixed = !PLAIN && block.material == MIXED;
     Forces<T, LAW> forces;
@@ -208,7 +214,7 @@ __device__ __forceinline__ typename Pair<T>::type fan_force(const Params<T> &p, 
     auto add = [&](int k) {
         const Record<T> now = records.at(fan.offset(k)) - me;
         if (mixed) d = extra->plane(materials >> 4 * (k - 1) & 15);
-        forces.add(last, now, d);
+        forces.add(last, now, slope(last, now), d);
         last = now;
     };
 #pragma unroll
@@ -223,7 +229,7 @@ __device__ __forceinline__ typename Pair<T>::type fan_force(const Params<T> &p, 
             add(k);
         }
         if (mixed) d = extra->plane(materials >> CLOSING & 15);
-        forces.add(last, first, d);
+        forces.add(last, first, slope(last, first), d);
         return forces.of(d);
     };
     // Plain blocks have separate code for each number of neighbours. It needs no test between neighbours.
@@ -263,6 +269,17 @@ template <typename T> struct Staged {
     }
 };
 
+// Stores ½ D of all materials where several meet in the block.
+template <typename T>
+__device__ __forceinline__ void keep_planes(const Params<T> &p, const Block &block, Extra<T> *extra) {
+    const u32 tid = threadIdx.x;
+    if (block.material == MIXED && tid < p.n_materials) {
+        const Plane<T> d = plane(p, tid);
+        T *to = extra->plane_at(tid);
+        to[0] = d.d11, to[1] = d.d12, to[2] = d.d22, to[3] = d.d66, to[4] = d.d16, to[5] = d.d26;
+    }
+}
+
 // Stores `Extra` for one launch.
 template <typename T, int STEPS>
 __device__ __forceinline__ void keep_extra(const Params<T> &p, const Block &block, u32 k, Extra<T> *extra) {
@@ -284,11 +301,7 @@ __device__ __forceinline__ void keep_extra(const Params<T> &p, const Block &bloc
             if (tid % 32 == 0) extra->marked[i / 32] = marks;
         }
     }
-    if (block.material == MIXED && tid < p.n_materials) {
-        const Plane<T> d = plane(p, tid);
-        T *to = extra->plane_at(tid);
-        to[0] = d.d11, to[1] = d.d12, to[2] = d.d22, to[3] = d.d66, to[4] = d.d16, to[5] = d.d26;
-    }
+    keep_planes(p, block, extra);
 }
 
 // Starts to copy `n` rows to shared memory, at a distance of STRIDE bytes there. Each thread copies AT_ONCE rows in an

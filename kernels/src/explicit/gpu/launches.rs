@@ -15,8 +15,6 @@ use crate::device::{Arena, DeviceError, Event, Gpu, Kernel, Module, Plain as _, 
 use crate::dynamics::HaloExchange;
 use crate::simd::Real;
 
-/// Names of the modules of fans by the law of the materials.
-const FAN_LAWS: [&str; 3] = ["isotropic", "aligned", "coupled"];
 /// A launch has many passes where all blocks take at most so many rounds of thread blocks: what a launch loses as it ends is
 /// then more than what waiting for the neighbouring blocks takes.
 const MOST_ROUNDS: u32 = 20;
@@ -244,7 +242,7 @@ impl<T: Real> Launches<T> {
     ) -> Result<Module, DeviceError> {
         let listed = if tables.by_fans.is_empty() { tables.blocks.len() } else { tables.by_fans.len() };
         let n_blocks = own.map_or(listed, <[u32]>::len) as u32;
-        let law = FAN_LAWS[if tables.isotropic { 0 } else { 1 + usize::from(tables.coupled) }];
+        let law = tables.fan_law();
         let name = format!("fans{}_{law}_{}", if own.is_some() { "_of_devices" } else { "" }, T::NAME);
         let module = finder.gpu.module(&name)?;
         let list = finder.list("list of blocks by fans", own.unwrap_or(&tables.by_fans))?;
@@ -400,6 +398,19 @@ impl<T: Real> Launches<T> {
             Some(exchange) if !exchange.host_waits() => self.start_remembering((gpu, stream), params),
             _ => Ok(()),
         }
+    }
+
+    /// Starts the kernels of a launch over some blocks alone, `k` rows after the current one, in a stream of its own.
+    pub fn start_some(
+        &self,
+        launch: &Launch<T>,
+        (gpu, stream): (&Gpu, &Stream),
+        params: &Params<T>,
+        k: usize,
+        (list, n_blocks): (In<u32>, u32),
+    ) -> Result<(), DeviceError> {
+        let turn = Turn { gpu, stream, second: None, peers: &Peers::zeroed(), k, odd: false, repeats: 1 };
+        launch.passes.iter().try_for_each(|pass| turn.start(&Pass { list, n_blocks, ..*pass }, params, false))
     }
 
     /// Brings the memory variables of one of several devices to the next step, when it has the displacements of others in the second

@@ -19,6 +19,7 @@
 //! | `peers.rs`, `halo.rs` | several devices: what they write into each other's memory, of triangles and of other elements |
 //! | `ground.rs`, `held.rs` | what corrects a step: dashpots, linear constraints |
 //! | `viscous.rs` | damping in proportion to the stiffness, and relaxation |
+//! | `shots.rs` | several runs of one model that make their steps together |
 //! | `wet.rs` | pairs of nodes where fluids and solids touch |
 //! | `member.rs` | the part of a model that one of several devices has |
 
@@ -33,6 +34,7 @@ mod laws;
 mod layout;
 mod member;
 mod peers;
+mod shots;
 mod signals;
 mod tables;
 #[cfg(test)]
@@ -57,6 +59,8 @@ use layout::{Params, WINDOW};
 pub use member::GpuMember;
 use member::{Lists, Shared};
 use peers::Peers;
+use shots::ByFans;
+pub use shots::{GpuShots, MOST_SHOTS_AT_ONCE};
 use signals::DeviceSignals;
 use tables::Tables;
 use wet::WetTables;
@@ -156,6 +160,8 @@ pub struct GpuStepper<T: Real> {
     /// Linear constraints hold.
     is_held: bool,
     viscous: Option<Viscosity<T>>,
+    /// What is needed to step with other shots, where all blocks are stepped by fans.
+    by_fans: Option<ByFans>,
     /// External work and damped energy before this stepper's first step.
     energy_before: [f64; 2],
     report: GpuReport,
@@ -234,6 +240,61 @@ fn check_signals(problem: &Problem, signals: &Signals<'_>) -> Result<(), Stepper
     match used.max().filter(|&signal| signal as usize >= signals.len()) {
         Some(signal) => Err(StepperError::Signal { signal, n_signals: signals.len() }),
         None => Ok(()),
+    }
+}
+
+/// Steps that were started.
+struct Started<T> {
+    /// Values that they record.
+    n_recorded: usize,
+    /// Which pair of arrays holds the state after them.
+    odd: bool,
+    peers: Peers<T>,
+}
+
+/// Steps that are made in one call.
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    /// The first.
+    first: u64,
+    n: usize,
+    /// So many come first by themselves.
+    alone: usize,
+}
+
+impl Stretch {
+    /// Starts the steps, those of each [`GRAPH_STEPS`] as one graph where there is room for graphs. `start` is called with a step,
+    /// a number of steps, which pair of arrays holds the state, and whether this is recorded; it gives the pair that holds the
+    /// state then, as this does.
+    fn start(
+        self,
+        stream: &Stream,
+        mut graphs: Option<&mut [Option<Graph>; 2]>,
+        mut odd: bool,
+        mut start: impl FnMut(u64, usize, bool, bool) -> Result<bool, DeviceError>,
+    ) -> Result<bool, DeviceError> {
+        let alone = self.alone.min(self.n);
+        let end = self.first + self.n as u64;
+        let mut remaining = self.n - alone;
+        if alone > 0 {
+            odd = start(self.first, alone, odd, false)?;
+        }
+        while remaining >= GRAPH_STEPS {
+            let first = end - remaining as u64;
+            match &mut graphs {
+                None => odd = start(first, GRAPH_STEPS, odd, false)?,
+                // A graph ends on the pair of arrays that it began with.
+                Some(graphs) => match &mut graphs[usize::from(odd)] {
+                    Some(graph) => graph.launch(stream)?,
+                    none => {
+                        let made = Graph::record(stream, || start(first, GRAPH_STEPS, odd, true).map(|_| ()))?;
+                        none.insert(made).launch(stream)?;
+                    }
+                },
+            }
+            remaining -= GRAPH_STEPS;
+        }
+        start(end - remaining as u64, remaining, odd, false)
     }
 }
 
@@ -359,6 +420,7 @@ impl<T: Real> GpuStepper<T> {
             is_mixed: tables.is_mixed,
             is_held: tables.held.is_some(),
             viscous: Viscosity::of(&tables, &arena),
+            by_fans: ByFans::of(&tables),
             energy_before: [state.external_work, state.damped_energy],
             report,
             arena,
@@ -443,49 +505,49 @@ impl<T: Real> GpuStepper<T> {
 
     /// Makes steps, as [`Stepper::advance`] says.
     fn make_steps(&mut self, n_steps: usize, record: &[u64], recording: &mut Vec<f64>) -> Result<(), DeviceError> {
+        let started = self.start_making(n_steps, record)?;
+        self.finish_making(n_steps, started, recording)
+    }
+
+    /// Starts steps. They are made when [`finish_making`](Self::finish_making) has returned.
+    fn start_making(&mut self, n_steps: usize, record: &[u64]) -> Result<Started<T>, DeviceError> {
         self.gpu.enter()?;
         let n_recorded = self.prepare_recording(n_steps, record)?;
         self.signals.begin()?;
-        let mut remaining = n_steps;
         let mut peers = self.peers;
-        let end = self.step + n_steps as u64;
         // Pairs of steps begin at even ones, however the run is cut, and a graph always projects u after its last step.
         let alone = match &self.launches.double {
             Some(_) => self.step % 2,
             None if self.is_held => self.step.wrapping_neg() % FIX_EVERY,
             None => 0,
         };
-        let alone = remaining.min(alone as usize);
-        if alone > 0 {
-            self.odd = self.start_steps(self.step, alone, self.odd, &mut peers)?;
-            remaining -= alone;
-        }
-        while remaining >= GRAPH_STEPS {
-            let first = end - remaining as u64;
-            if self.one_pass || self.peers.are_there() || !self.launches.may_be_recorded() {
-                // The host waits after each pass or for messages, or a graph would count the same passes again.
-                self.odd = self.start_steps(first, GRAPH_STEPS, self.odd, &mut peers)?;
-                remaining -= GRAPH_STEPS;
-                continue;
-            }
-            let which = usize::from(self.odd);
-            if self.graphs[which].is_none() {
-                let graph = Graph::record(&self.stream, || {
-                    self.start_steps(first, GRAPH_STEPS, self.odd, &mut Peers::zeroed()).map(|_| ())
-                })?;
-                self.graphs[which] = Some(graph);
-            }
-            if let Some(graph) = &self.graphs[which] {
-                graph.launch(&self.stream)?;
-            }
-            remaining -= GRAPH_STEPS;
-        }
-        let odd = self.start_steps(end - remaining as u64, remaining, self.odd, &mut peers)?;
+        let steps = Stretch { first: self.step, n: n_steps, alone: alone as usize };
+        // The host waits after each pass or for messages, or a graph would count the same passes again.
+        let may_be_recorded = !self.one_pass && !self.peers.are_there() && self.launches.may_be_recorded();
+        let mut graphs = std::mem::take(&mut self.graphs);
+        let kept = may_be_recorded.then_some(&mut graphs);
+        let odd = steps.start(&self.stream, kept, self.odd, |first, n, odd, is_recorded| {
+            let peers = if is_recorded { &mut Peers::zeroed() } else { &mut peers };
+            self.start_steps(first, n, odd, peers)
+        })?;
+        self.graphs = graphs;
+        let peers = if self.shared.is_some() { peers } else { Peers::zeroed() };
+        Ok(Started { n_recorded, odd, peers })
+    }
+
+    /// Waits for steps that were started, and reads the recorded values.
+    fn finish_making(
+        &mut self,
+        n_steps: usize,
+        started: Started<T>,
+        recording: &mut Vec<f64>,
+    ) -> Result<(), DeviceError> {
+        self.gpu.enter()?;
         self.stream.synchronize()?;
-        (self.odd, self.peers) = (odd, if self.shared.is_some() { peers } else { Peers::zeroed() });
+        (self.odd, self.peers) = (started.odd, started.peers);
         self.step += n_steps as u64;
         let first = recording.len();
-        recording.resize(first + n_recorded, 0.0);
+        recording.resize(first + started.n_recorded, 0.0);
         self.recording.read(&mut recording[first..])
     }
 

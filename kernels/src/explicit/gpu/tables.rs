@@ -100,6 +100,9 @@ pub(super) struct Tables<T> {
     pub act_energy: u32,
 }
 
+/// Names of the modules of fans by the law of the materials.
+const FAN_LAWS: [&str; 3] = ["isotropic", "aligned", "coupled"];
+
 fn blocks_error(block: usize, what: &'static str) -> StepperError {
     StepperError::Blocks { block, what }
 }
@@ -382,6 +385,11 @@ impl<T: Real> Tables<T> {
                 self.shared[2] = self.shared[2].max(numbers * number);
             }
         }
+    }
+
+    /// The law of all materials that is named by the module of fans.
+    pub fn fan_law(&self) -> &'static str {
+        FAN_LAWS[if self.isotropic { 0 } else { 1 + usize::from(self.coupled) }]
     }
 
     /// Dynamic shared memory of blocks in space, bytes (`Rooms` in solids.cuh).

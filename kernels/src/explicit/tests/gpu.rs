@@ -16,6 +16,7 @@ use crate::explicit::gpu::twin::Twin;
 use crate::simd::Real;
 
 mod corrections;
+mod shots;
 mod viscous;
 
 /// A mesh in blocks, with the tables for devices.
