@@ -5,6 +5,7 @@
 #   tests/gpu.sh kernels        every element kind on the device against the CPU
 #   tests/gpu.sh commands       the commands on the device against the CPU, from decks to traces
 #   tests/gpu.sh fluids         fluids of every kind, alone and on solids: kernels, commands and speed beside solids
+#   tests/gpu.sh shots          shots that a device steps at once, against each alone
 #   tests/gpu.sh voxels         voxel statics on the device against the CPU, through the commands
 #   tests/gpu.sh spring-commands  masses and springs on the device against the CPU, through the commands
 #   tests/gpu.sh eikonal-commands  arrival times on the device against the CPU, through the commands
@@ -93,6 +94,32 @@ commands() {
 damped() {
     printf '%s\n' '[relaxation]' 'band = [1e5, 1e6]' '[[material]]' 'name = "POLYMER"' 'density = 7800' 'young = 210e9' \
         'poisson = 0.3' 'quality_factor = 30' 'beta = 1e-9' '[[section]]' 'elset = "ALL"' 'material = "POLYMER"'
+}
+
+# An array of 18 sources on the example, each of which is a shot, and one shot of all of them.
+shots() {
+    mkdir -p "$work"
+    local k
+    for k in $(seq 18); do
+        printf '%s\n' '[[source]]' "name = \"s$k\"" "at = [$((4 + k))e-3, 20e-3]" 'component = "y"' 'force = 1.0' 'amplitude = "BURST"' \
+            '[[shot]]' "name = \"shot$k\"" "sources = [\"s$k\"]"
+    done >"$work/array.toml"
+    printf '%s\n' '[[shot]]' 'name = "all"' "sources = [$(seq -s ', ' -f '"s%g"' 18)]" "delays = [$(seq -s ', ' -f '%ge-7' 18)]" \
+        >>"$work/array.toml"
+    "$bin/pogo-block" examples/weld/weld.inp --job examples/weld/weld.toml --job "$work/array.toml" -o "$work/array.blk" --quiet
+    local precision at
+    for precision in f32 f64; do
+        rm -rf "$work"/array-*.out
+        solve "$work/array.blk" "$work/array-at-once.out" --device cuda --precision $precision
+        solve "$work/array.blk" "$work/array-alone.out" --device cuda --precision $precision --jobs 1
+        # One that is stopped goes on shot by shot.
+        solve "$work/array.blk" "$work/array-cut.out" --device cuda --precision $precision --wall-time 0.3s || [ $? -eq 4 ]
+        solve "$work/array.blk" "$work/array-cut.out" --device cuda --precision $precision --restart
+        for at in at-once cut; do
+            cmp "$work/array-alone.out/shots.npz" "$work/array-$at.out/shots.npz"
+        done
+        echo "shots: 19 at once and after a stop, $precision: the bits of each alone"
+    done
 }
 
 voxels() {
@@ -484,17 +511,18 @@ build) build ;;
 kernels) kernels ;;
 commands) commands ;;
 fluids) fluids ;;
+shots) shots ;;
 voxels) voxels ;;
 spring-commands) spring_commands ;;
 eikonal-commands) eikonal_commands ;;
 sanitize) sanitize "${2:-}" ;;
-test) kernels; commands; fluid_commands; voxels; spring_commands; eikonal_commands ;;
+test) kernels; commands; fluid_commands; shots; voxels; spring_commands; eikonal_commands ;;
 bench) bench "${@:2}" ;;
 springs) springs "${@:2}" ;;
 spring-parts) spring_parts "${@:2}" ;;
 gear) gear ;;
 ptx) ptx "$2" ;;
 compilers) compilers "$2" ;;
-all) kernels; commands; fluid_commands; voxels; spring_commands; eikonal_commands; bench ;;
-*) sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 2 ;;
+all) kernels; commands; fluid_commands; shots; voxels; spring_commands; eikonal_commands; bench ;;
+*) sed -n '2,20s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

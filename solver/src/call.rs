@@ -10,6 +10,7 @@ use pogo_formats::write::report::Report;
 use pogo_formats::write::summary::{BlockFileSummary, Origin};
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::dynamics::{Exchange, MOST_DEVICES_BY_MESSAGES};
+use pogo_kernels::explicit::Seat;
 use pogo_kernels::ranks::Ranks;
 
 use crate::config::{Config, DeviceChoice, Settings};
@@ -47,6 +48,10 @@ pub(crate) struct Call<'a> {
     pub report: Option<Mutex<Report>>,
     /// What other cases of a study or other shots have worked out; none where there are no others.
     pub kept: Option<&'a Kept>,
+    /// The place among the shots that are stepped at once with this one, until it is taken.
+    pub seat: Mutex<Option<Seat>>,
+    /// How many these are, with this one.
+    pub n_at_once: usize,
 }
 
 impl Call<'_> {
@@ -63,6 +68,11 @@ impl Call<'_> {
     /// The report, where one is asked for.
     pub fn report(&self) -> Option<MutexGuard<'_, Report>> {
         self.report.as_ref().map(|report| report.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The place among the shots that are stepped at once; none for a run alone.
+    pub fn take_seat(&self) -> Option<Seat> {
+        self.seat.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// The error of a model that cannot be solved.

@@ -3,23 +3,25 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use pogo_formats::parameters::ParameterError;
 use pogo_formats::physics::Physics;
 use pogo_formats::system::inputs;
+use pogo_formats::system::memory::Limit;
+use pogo_kernels::device::free_memory;
 use pogo_kernels::ranks::Ranks;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::call::Call;
-use crate::config::{AUTO, Config};
+use crate::config::{AUTO, Config, DeviceChoice};
 use crate::error::SolveError;
 use crate::folder::RunFolder;
 use crate::kept::Kept;
 use crate::observe::Observer;
 use crate::outcome::{Outcome, RunSummary};
 use crate::run::checkpoint::FILE_NAME as CHECKPOINT;
-use crate::study::{self, Case, Cases, Collected, Common, Lane, Ran, Record, Study, StudyError};
+use crate::study::{self, Case, Cases, Collected, Common, Place, Ran, Record, Study, StudyError};
 use crate::team::Team;
 use crate::{Control, Opened, Solve, assign, run_folder, run_one, shots, start};
 
@@ -32,14 +34,35 @@ pub(crate) fn solve<P: Solve>(
 ) -> Result<Outcome, SolveError> {
     let Control { processes, interrupts, observer } = control;
     let team = Team::new(processes, 1);
-    let read = || Ok((plan(opened, shots, config)?, study::lanes(config, &opened.settings, interrupts, processes)?));
+    let at_once = |devices: &[DeviceChoice]| shots_at_once(opened, config, devices, shots.len());
+    let lanes = || study::lanes(config, &opened.settings, interrupts, processes, &at_once);
+    let read = || Ok((plan(opened, shots, config)?, lanes()?));
     let (cases, lanes) = team.agree(read())?;
     let call = CallOfCases { opened, config, processes, cases: &cases, kept: Kept::default() };
-    let outcomes = study::run(&cases, &lanes, observer, &team, |case, lane, observer| call.run(case, lane, observer))?;
+    let outcomes =
+        study::run(&cases, &lanes, observer, &team, |case, place, observer| call.run(case, place, observer))?;
     if !shots.is_empty() && team.leads() {
         shots::write(&opened.folder, &outcomes, shots)?;
     }
     Ok(Outcome::Study(outcomes))
+}
+
+/// How many shots each of these devices computes at once: as many as gain by it, and as memory has room for.
+fn shots_at_once<P: Solve>(opened: &Opened<P>, config: &Config, devices: &[DeviceChoice], n_shots: usize) -> usize {
+    let Opened { file, settings, device, .. } = opened;
+    let ordinals = devices.iter().map(|choice| match *choice {
+        DeviceChoice::Cpu => None,
+        DeviceChoice::Cuda(ordinal) => Some(ordinal),
+        DeviceChoice::Auto => Some(0),
+    });
+    let Some(ordinals) = ordinals.collect::<Option<Vec<u32>>>().filter(|_| n_shots > 1) else { return 1 };
+    // What is wrong with a device is told by the runs.
+    let free = device.wait().and_then(|()| ordinals.into_iter().map(free_memory).collect::<Result<Vec<u64>, _>>());
+    let Some(free) = free.ok().and_then(|free| free.into_iter().min()) else { return 1 };
+    let need = P::need(file, settings).bytes().max(1.0);
+    let by_memory = (0.8 * Limit::new(config.memory).bytes as f64 / (need * devices.len() as f64)) as usize;
+    let most = P::most_shots_at_once(file, settings, free).min(by_memory);
+    most.min(n_shots.div_ceil(devices.len())).max(1)
 }
 
 /// The cases with what is asked of them.
@@ -135,7 +158,7 @@ enum Decision {
 
 impl<P: Solve> CallOfCases<'_, P> {
     /// Runs a case unless it is finished, and keeps what came of it.
-    fn run(&self, case: &Case, lane: &Lane, observer: &mut dyn Observer) -> Result<Ran, SolveError> {
+    fn run(&self, case: &Case, place: Place<'_>, observer: &mut dyn Observer) -> Result<Ran, SolveError> {
         let team = Team::new(self.processes, 1);
         let mut folder = team.agree_so_far(run_folder(&self.cases.folder.join(&case.name), team.leads()))?;
         let decision =
@@ -157,7 +180,7 @@ impl<P: Solve> CallOfCases<'_, P> {
             record.write(&folder)?;
         }
         self.tell(case, goes_on, observer);
-        let result = self.compute(case, lane, &folder, goes_on, observer);
+        let result = self.compute(case, place, &folder, goes_on, observer);
         folder.end_results();
         if team.leads() {
             record.end(result.as_ref().map_err(ToString::to_string));
@@ -224,14 +247,17 @@ impl<P: Solve> CallOfCases<'_, P> {
     fn compute(
         &self,
         case: &Case,
-        lane: &Lane,
+        place: Place<'_>,
         folder: &RunFolder,
         goes_on: bool,
         observer: &mut dyn Observer,
     ) -> Result<RunSummary, SolveError> {
         let Self { opened, config, processes, .. } = *self;
+        // A run that goes on from its checkpoint is at another step than those that begin.
+        let seat = place.seat.filter(|_| !goes_on);
+        let n_at_once = if seat.is_some() { place.n_at_once } else { 1 };
         let prepared = || {
-            let (mut settings, mut setup) = (lane.settings.clone(), opened.setup.clone());
+            let (mut settings, mut setup) = (place.settings.clone(), opened.setup.clone());
             for (name, value) in &case.assignments {
                 assign::<P>(&mut setup, &mut settings, name, value)?;
             }
@@ -255,12 +281,14 @@ impl<P: Solve> CallOfCases<'_, P> {
             resume: goes_on
                 .then(|| named_checkpoint(config).map_or_else(|| folder.join(CHECKPOINT), Path::to_path_buf)),
             block_file: opened.block_file.clone(),
-            interrupts: &lane.interrupts,
+            interrupts: place.interrupts,
             device,
             team,
             need: P::need(&opened.file, &settings),
             report: crate::report::begin(&opened.file, &settings),
             kept: Some(&self.kept),
+            seat: Mutex::new(seat),
+            n_at_once,
         };
         run_one(&opened.file, &setup, &call, observer)
     }

@@ -108,6 +108,12 @@ trait Solve: Physics<Sections: Sync> {
         Ok(())
     }
 
+    /// How many shots are stepped at once at the most on a CUDA device with so many bytes of free memory; 1 where that gains
+    /// nothing.
+    fn most_shots_at_once(_file: &BlockFile<Self>, _settings: &Settings, _free: u64) -> usize {
+        1
+    }
+
     /// Number of parts of this process that compute a model together on these devices.
     fn n_parts(choices: &[DeviceChoice]) -> usize {
         choices.len()
@@ -197,6 +203,8 @@ fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) 
         need,
         report,
         kept: None,
+        seat: Default::default(),
+        n_at_once: 1,
     };
     run_one(&file, &setup, &call, observer).map(Outcome::Run)
 }

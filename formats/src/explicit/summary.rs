@@ -95,6 +95,8 @@ pub struct ExplicitSummary {
     pub total_seconds: f64,
     /// Nodes × steps done in this run over `loop_seconds`, 1/s.
     pub node_steps_per_second: f64,
+    /// Shots that a device stepped at once, this one among them; else 1. Their rates add up.
+    pub shots_at_once: u32,
     /// Bytes read and written a node-step, by count.
     pub bytes_per_node_step: f64,
     /// Peak resident memory, bytes; `null` where the system does not tell it.

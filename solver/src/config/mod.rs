@@ -314,8 +314,8 @@ pub struct Config {
     /// [default: what the study says, else what the physics is about]
     #[arg(long, value_name = "RESULT")]
     pub collect: Vec<String>,
-    /// With --study or shots: runs N cases at a time, each with its share of the threads. Several devices run one case each at
-    /// a time without this option. The results do not depend on it
+    /// With --study or shots: runs N cases at a time, each with its share of the threads. Without it, several devices
+    /// run one case each at a time, and a device steps shots at once where that is faster. The results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024).map(usize::from))]
     pub jobs: Option<usize>,
     #[allow(missing_docs)] // a description would stand in the command line's help

@@ -121,6 +121,7 @@ pub(super) fn run(
         device: time_loop.plan.device,
         threads: n_threads as u32,
         node_steps_per_second: rate,
+        shots_at_once: call.n_at_once as u32,
         bytes_per_node_step,
         energy,
         total_seconds: began.elapsed().as_secs_f64(),

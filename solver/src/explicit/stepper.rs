@@ -10,7 +10,7 @@ use pogo_kernels::dynamics::signals::Signals;
 use pogo_kernels::explicit::elements::{StableIncrement, damped_factors, global_stable_increment};
 use pogo_kernels::explicit::{
     CpuOptions, ElementStepper, GpuError, GpuOptions, PartMember, Problem, StepperError, TeamStepper, cpu_stepper,
-    gpu_stepper,
+    gpu_shot, gpu_stepper,
 };
 use pogo_kernels::ranks::Ranks;
 use rayon::prelude::*;
@@ -158,7 +158,11 @@ impl Engine {
         }
         let gpu = |ordinal, observer: &mut dyn Observer| {
             let options = GpuOptions { ordinal };
-            let (stepper, report) = gpu_stepper(call.settings.precision, problem, state, signals, options)?;
+            let precision = call.settings.precision;
+            let (stepper, report) = match call.take_seat() {
+                Some(seat) => gpu_shot(precision, problem, state, signals, options, seat)?,
+                None => gpu_stepper(precision, problem, state, signals, options)?,
+            };
             observer.note(&format!(
                 "{}: {:.2} GB in use, {:.2} GB uploaded in {:.2} s ({:.1} GB/s)",
                 report.device,

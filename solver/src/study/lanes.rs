@@ -1,7 +1,7 @@
 //! Runs the cases of a study, on one lane or several.
 //!
-//! A lane is a device, or a share of the processor's threads. It computes one case at a time and takes the next one when
-//! it is free. Cases do not depend on each other, so their results do not depend on the number of lanes.
+//! A lane is a device, or a share of the processor's threads. It computes one case at a time, or some shots at once, and takes
+//! the next when it is free. Cases do not depend on each other, so their results do not depend on the number of lanes.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,27 +9,41 @@ use std::time::{Duration, Instant};
 
 use pogo_formats::system::threads;
 use pogo_formats::words::counted;
+use pogo_kernels::explicit::{Seat, seats};
 use pogo_kernels::ranks::Ranks;
 
 use super::collect::Collected;
 use super::record::{Common, Record};
 use super::{Case, index};
-use crate::config::{Config, Devices, Settings};
+use crate::config::{Config, DeviceChoice, Devices, Settings};
 use crate::error::SolveError;
 use crate::interrupt::Interrupts;
 use crate::observe::{Observer, Outlook};
 use crate::team::Team;
 use crate::{CaseOutcome, RunSummary};
 
-/// Computes one case of a study at a time.
+/// Computes one case of a study at a time, or some shots at once.
 pub(crate) struct Lane {
-    /// Those of the command line, with the device and the threads of this lane.
-    pub settings: Settings,
-    pub interrupts: Interrupts,
+    /// Those of the command line, with the device and the threads of a case.
+    settings: Settings,
+    /// One for each shot that it may compute at once.
+    interrupts: Vec<Interrupts>,
+}
+
+/// What a case of a study is computed with.
+pub(crate) struct Place<'a> {
+    pub settings: &'a Settings,
+    pub interrupts: &'a Interrupts,
+    /// Among the shots that are computed at once; none for a case alone.
+    pub seat: Option<Seat>,
+    /// How many these are.
+    pub n_at_once: usize,
+    /// It is the first of them, or alone.
+    pub is_first: bool,
 }
 
 /// The lanes of a study: one for each device, or as many as `--jobs` says. Several processes compute each case together
-/// and have one lane.
+/// and have one lane. `at_once` gives how many shots one of so many lanes computes at once.
 ///
 /// # Errors
 /// A number of jobs that does not fit the devices or the processes; no CUDA device, where all are to be used.
@@ -38,12 +52,12 @@ pub(crate) fn lanes(
     settings: &Settings,
     interrupts: &Interrupts,
     processes: Option<&Arc<dyn Ranks>>,
+    at_once: &dyn Fn(&[DeviceChoice]) -> usize,
 ) -> Result<Vec<Lane>, SolveError> {
-    let one = |settings: Settings| vec![Lane { settings, interrupts: interrupts.clone() }];
     if let Some(processes) = processes {
         return match config.jobs {
             Some(_) => Err(SolveError::JobsOfProcesses { n_processes: processes.n_ranks() }),
-            None => Ok(one(settings.clone())),
+            None => Ok(vec![Lane { settings: settings.clone(), interrupts: vec![interrupts.clone()] }]),
         };
     }
     let mut devices = settings.device.list(None)?;
@@ -52,16 +66,17 @@ pub(crate) fn lanes(
         (Some(jobs), n_devices) if jobs != n_devices => return Err(SolveError::JobsOfDevices { jobs, n_devices }),
         _ => {}
     }
-    let n = devices.len();
-    if n == 1 {
-        return Ok(one(settings.clone()));
-    }
-    let threads = Some((settings.n_threads() / n).max(1));
-    let of = |(device, interrupts)| Lane {
-        settings: Settings { device: Devices::One(device), threads, ..settings.clone() },
-        interrupts,
+    let at_once = if config.jobs.is_some() { 1 } else { at_once(&devices) };
+    let n = devices.len() * at_once;
+    let (threads, interrupts) = match n {
+        1 => (settings.threads, vec![interrupts.clone()]),
+        _ => (Some((settings.n_threads() / n).max(1)), interrupts.for_lanes(n)),
     };
-    Ok(devices.into_iter().zip(interrupts.for_lanes(n)).map(of).collect())
+    let of = |(device, interrupts): (&DeviceChoice, &[Interrupts])| Lane {
+        settings: Settings { device: Devices::One(*device), threads, ..settings.clone() },
+        interrupts: interrupts.to_vec(),
+    };
+    Ok(devices.iter().zip(interrupts.chunks(at_once)).map(of).collect())
 }
 
 /// The cases of a study and what is asked of them.
@@ -94,7 +109,7 @@ pub(crate) fn run(
     lanes: &[Lane],
     observer: &mut dyn Observer,
     team: &Team,
-    run: impl Fn(&Case, &Lane, &mut dyn Observer) -> Result<Ran, SolveError> + Sync,
+    run: impl Fn(&Case, Place<'_>, &mut dyn Observer) -> Result<Ran, SolveError> + Sync,
 ) -> Result<Vec<CaseOutcome>, SolveError> {
     let outcomes = cases.chosen.iter().map(|&index| CaseOutcome::pending(cases.cases[index].clone())).collect();
     let table = Table { known: vec![None; cases.cases.len()], written: Instant::now(), seconds: Duration::ZERO };
@@ -178,39 +193,83 @@ impl Study<'_, '_> {
     fn work(
         &self,
         lane: &Lane,
-        run: &impl Fn(&Case, &Lane, &mut dyn Observer) -> Result<Ran, SolveError>,
+        run: &(impl Fn(&Case, Place<'_>, &mut dyn Observer) -> Result<Ran, SolveError> + Sync),
     ) -> Result<(), SolveError> {
-        while let Some((place, case)) = self.take() {
-            let name = self.is_several.then_some(case.name.as_str());
-            let result = run(&case, lane, &mut Voice { observer: &self.observer, name });
-            match &result {
-                Err(SolveError::FolderInUse { owner, .. }) => {
-                    self.note(&format!("case {}: {owner} computes it", case.name))
+        loop {
+            let taken = self.take(lane.interrupts.len());
+            let settings = &lane.settings;
+            match taken.as_slice() {
+                [] => return Ok(()),
+                [(number, case)] => {
+                    let interrupts = &lane.interrupts[0];
+                    let place = Place { settings, interrupts, seat: None, n_at_once: 1, is_first: true };
+                    self.compute((*number, case), place, run);
                 }
-                Err(error) => self.note(&format!("case {}: {error}", case.name)),
-                Ok(_) => {}
+                shots => {
+                    let n_at_once = shots.len();
+                    self.note(&format!(
+                        "shots {} to {}: {n_at_once} at once",
+                        shots[0].1.name,
+                        shots[n_at_once - 1].1.name
+                    ));
+                    let places = lane.interrupts.iter().zip(seats(n_at_once)).enumerate();
+                    let places = places.map(|(place, (interrupts, seat))| Place {
+                        settings,
+                        interrupts,
+                        seat: Some(seat),
+                        n_at_once,
+                        is_first: place == 0,
+                    });
+                    threads::at_the_same_time(shots.iter().zip(places), |((number, case), place)| {
+                        self.compute((*number, case), place, run)
+                    })?;
+                }
             }
-            self.put(place, result);
             let written = self.write_table(false);
-            if self.team.as_the_leader_says(lane.interrupts.stop_requested() || written.is_err()) {
+            if self.team.as_the_leader_says(lane.interrupts[0].stop_requested() || written.is_err()) {
                 self.stop();
                 return written;
             }
         }
-        Ok(())
+    }
+
+    /// Computes a case, and keeps and tells what came of it.
+    fn compute(
+        &self,
+        (number, case): (usize, &Case),
+        place: Place<'_>,
+        run: &impl Fn(&Case, Place<'_>, &mut dyn Observer) -> Result<Ran, SolveError>,
+    ) {
+        let name = (self.is_several || place.n_at_once > 1).then_some(case.name.as_str());
+        let tells_steps = !self.is_several && place.is_first;
+        let result = run(case, place, &mut Voice { observer: &self.observer, name, tells_steps });
+        match &result {
+            Err(SolveError::FolderInUse { owner, .. }) => {
+                self.note(&format!("case {}: {owner} computes it", case.name))
+            }
+            Err(error) => self.note(&format!("case {}: {error}", case.name)),
+            Ok(_) => {}
+        }
+        self.put(number, result);
     }
 
     fn note(&self, text: &str) {
         lock(&self.observer).note(text);
     }
 
-    /// The next case.
-    fn take(&self) -> Option<(usize, Case)> {
+    /// The next case with its number, or up to `most` shots of one model.
+    fn take(&self, most: usize) -> Vec<(usize, Case)> {
         let mut progress = lock(&self.progress);
-        let place = progress.next;
-        let case = progress.outcomes.get(place)?.case.clone();
-        progress.next += 1;
-        Some((place, case))
+        let first = progress.next;
+        let rest = &progress.outcomes[first..];
+        let Some(case) = rest.first().map(|outcome| &outcome.case) else { return Vec::new() };
+        let is_like =
+            |other: &Case| case.shot.is_some() && other.shot.is_some() && other.assignments == case.assignments;
+        let n_like = rest.iter().take_while(|outcome| is_like(&outcome.case)).count();
+        let n = n_like.clamp(1, most);
+        let taken = (first..).zip(rest.iter().take(n).map(|outcome| outcome.case.clone())).collect();
+        progress.next += n;
+        taken
     }
 
     /// Keeps what came of a case.
@@ -249,11 +308,12 @@ impl Study<'_, '_> {
     }
 }
 
-/// Tells the observer of a study what a case says, by the case's name if several run at a time. Then there is no news of
-/// steps.
+/// Tells the observer of a study what a case says, by the case's name if several run at a time.
 struct Voice<'a, 'b> {
     observer: &'a Mutex<&'b mut dyn Observer>,
     name: Option<&'a str>,
+    /// There is news of steps: not of several lanes, and of shots at once from the first alone.
+    tells_steps: bool,
 }
 
 impl Voice<'_, '_> {
@@ -266,13 +326,13 @@ impl Voice<'_, '_> {
 
 impl Observer for Voice<'_, '_> {
     fn started(&mut self, outlook: &Outlook) {
-        if self.name.is_none() {
+        if self.tells_steps {
             lock(self.observer).started(outlook);
         }
     }
 
     fn advanced(&mut self, step: u64) {
-        if self.name.is_none() {
+        if self.tells_steps {
             lock(self.observer).advanced(step);
         }
     }

@@ -33,7 +33,7 @@ use toml::{Table, Value};
 
 pub(crate) use collect::Collected;
 pub(crate) use index::quote;
-pub(crate) use lanes::{Cases, Lane, Ran, lanes, run};
+pub(crate) use lanes::{Cases, Place, Ran, lanes, run};
 pub(crate) use record::{Common, Record};
 
 /// A study file that cannot be used.
