@@ -32,12 +32,13 @@ template <typename T> struct Spoke {
 
 // Layout of the dynamic shared memory. The function `room` in shots.rs computes its size. It holds rows at a distance of 16 bytes
 // with x of the local nodes and their u in each shot, where a row has two of these in single precision and one in double
-// precision, the fans of own and halo nodes, Δu of own and halo nodes shot by shot, and in double precision the inertia of own nodes.
+// precision, the fans of own and halo nodes, Δu of own and halo nodes shot by shot, in double precision the inertia of own nodes, and
+// of a damped block the energy that each own node loses in a step, shot by shot.
 template <typename T> struct RoomsOfShots {
     typedef typename Pair<T>::type T2;
     static constexpr int LANES = FansOfShots<T>::LANES, IN_ROW = 16 / sizeof(T2), ROWS = (LANES + IN_ROW) / IN_ROW;
     unsigned char *shared;
-    u32 n_local, n_near, n_own;
+    u32 n_local, n_near, n_own, n_damped;
 
     // Entry 0 of a node is x, and entry l + 1 is u in shot l.
     __device__ __forceinline__ T2 &entry(int e, u32 node) const {
@@ -48,8 +49,9 @@ template <typename T> struct RoomsOfShots {
     __device__ __forceinline__ uint4 *fan() const { return reinterpret_cast<uint4 *>(shared + 16 * ROWS * n_local); }
     __device__ __forceinline__ T2 *du(int l) const { return reinterpret_cast<T2 *>(fan() + n_near) + l * n_near; }
     __device__ __forceinline__ T *inertia() const { return reinterpret_cast<T *>(du(LANES)); }
+    __device__ __forceinline__ T *lost(int l) const { return inertia() + (sizeof(T) == 4 ? 0 : n_own) + l * n_damped; }
     __device__ __forceinline__ Extra<T> *extra() const {
-        const unsigned char *end = reinterpret_cast<unsigned char *>(inertia() + (sizeof(T) == 4 ? 0 : n_own));
+        const unsigned char *end = reinterpret_cast<unsigned char *>(lost(LANES));
         return reinterpret_cast<Extra<T> *>(shared + ((end - shared + 15) & ~15));
     }
     // `offset` is 16 times the local node number.
@@ -147,7 +149,8 @@ __device__ __forceinline__ void step_block_of_shots(const Params<T> &p, const Sh
     extern __shared__ __align__(32) unsigned char shared[];
     const u32 n_own = block.n_own, n_halo = block.n_halo, tid = threadIdx.x;
     const u32 n_local = n_own + n_halo + block.n_outer, n_near = n_own + n_halo;
-    const RoomsOfShots<T> rooms = {shared, n_local, n_near, n_own};
+    const bool mixed = !PLAIN && block.material == MIXED, damped = !PLAIN && block.damped;
+    const RoomsOfShots<T> rooms = {shared, n_local, n_near, n_own, damped ? n_own : 0};
     auto u_in = [&](int l) { return reinterpret_cast<const T2 *>(shots.u[first_shot + l][0]); };
     auto du_in = [&](int l) { return reinterpret_cast<const T2 *>(shots.du[first_shot + l][0]); };
 
@@ -171,7 +174,6 @@ __device__ __forceinline__ void step_block_of_shots(const Params<T> &p, const Sh
         }
     }
     wait_for_copies();
-    const bool mixed = !PLAIN && block.material == MIXED, damped = !PLAIN && block.damped;
     const Plane<T> d = plane(p, mixed ? 0 : block.material);
     Energies energies[LANES];
     __syncthreads();
@@ -200,8 +202,16 @@ __device__ __forceinline__ void step_block_of_shots(const Params<T> &p, const Sh
                 motion.dissipation = p.dissipation[node];
             }
             const Moved<T, 2> moved = move(motion, damped, own);
-            energies[l].damped += moved.energies.damped;
+            if (damped && own) rooms.lost(l)[local] = (T)moved.energies.damped;
             store(l, moved);
+        }
+    };
+    // The sums are those of the threads in fans.cuh, which have other nodes, so that each shot has the energy of its run alone.
+    auto add_lost = [&]() {
+        if (tid >= Fans<T>::THREADS) return;
+        for (u32 i = tid; i < n_own; i += Fans<T>::THREADS) {
+#pragma unroll
+            for (int l = 0; l < LANES; l++) energies[l].damped += (double)rooms.lost(l)[i];
         }
     };
 #pragma unroll 1
@@ -216,6 +226,7 @@ __device__ __forceinline__ void step_block_of_shots(const Params<T> &p, const Sh
             u = {u.x + du.x, u.y + du.y};
         }
     }
+    if (damped) add_lost();
     __syncthreads();
 #pragma unroll 1
     for (u32 i = tid; i - tid % 32 < n_own; i += THREADS)
@@ -224,7 +235,9 @@ __device__ __forceinline__ void step_block_of_shots(const Params<T> &p, const Sh
             reinterpret_cast<T2 *>(shots.u[first_shot + l][1])[node] = {moved.u[0], moved.u[1]};
             reinterpret_cast<T2 *>(shots.du[first_shot + l][1])[node] = {moved.du[0], moved.du[1]};
         });
-    if (!PLAIN && damped) {
+    if (damped) {
+        __syncthreads();
+        add_lost();
 #pragma unroll
         for (int l = 0; l < LANES; l++) {
             // Rows of energies differ, as each shot has its own for the blocks on which something acts.

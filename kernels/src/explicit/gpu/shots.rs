@@ -87,8 +87,9 @@ fn room<T: Real>(block: &Block, n_materials: u32) -> u32 {
     let entry = 2 * number;
     let rows = (entry * (1 + lanes::<T>())).next_multiple_of(16) * (n_near + block.n_outer);
     let inertia = if number == 4 { 0 } else { 8 * block.n_own };
+    let lost = if block.damped != 0 { number * lanes::<T>() * block.n_own } else { 0 };
     let planes = if block.material == MIXED { EXTRA_BYTES + 8 * number * n_materials } else { 0 };
-    (rows + (16 + entry * lanes::<T>()) * n_near + inertia).next_multiple_of(16) + planes
+    (rows + (16 + entry * lanes::<T>()) * n_near + inertia + lost).next_multiple_of(16) + planes
 }
 
 /// Steppers of shots, which make their steps together.

@@ -12,11 +12,11 @@ fn quiet(case: &Arranged) -> Problem<'_> {
     problem
 }
 
-/// The problem with forces of one shot, on some nodes of the lower half of the numbers. One has none.
+/// The problem with forces of one shot, on some nodes of the upper half of the numbers, as damping is in the first fifth. One has none.
 fn of_shot<'a>(quiet: &Problem<'a>, shot: usize) -> Problem<'a> {
     let n_dofs = (quiet.mesh.n_nodes() * quiet.mesh.dimension) as f64;
     let force = |i: usize| {
-        let dof = (0.5 * n_dofs * noise((10 * shot + i) as u64).abs()) as u64;
+        let dof = (n_dofs * (1.0 - 0.5 * noise((10 * shot + i) as u64).abs())) as u64 - 1;
         NodalForce { dof, signal: ((shot + i) % 9) as u32, value: 40.0 + shot as f64 }
     };
     let mut problem = quiet.clone();
@@ -64,7 +64,7 @@ fn shots_together_have_the_bits_of_runs_alone() {
         ("two isotropic", vec![steel, isotropic(70e9, 0.33)]),
     ] {
         let cases = [
-            ("box", box_mesh(ElementKind::Cpe3, [90, 80, 0], 1e-3, 0.2), 200, [5, MOST_SHOTS_AT_ONCE]),
+            ("box", box_mesh(ElementKind::Cpe3, [90, 80, 0], 1e-3, 0.2), 100, [5, MOST_SHOTS_AT_ONCE]),
             ("fans of all sizes", fans_of_all_sizes(), 48, [4, 11]),
         ];
         for (what, mesh, capacity, n_shots) in cases {
