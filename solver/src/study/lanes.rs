@@ -184,6 +184,14 @@ struct Table {
     seconds: Duration,
 }
 
+/// How many of these cases are computed at once, from the first on: up to `most` shots of one model, or one other case.
+fn n_at_once<'a>(mut cases: impl Iterator<Item = &'a Case>, most: usize) -> usize {
+    let Some(first) = cases.next() else { return 0 };
+    let is_like =
+        |other: &&Case| first.shot.is_some() && other.shot.is_some() && other.assignments == first.assignments;
+    1 + cases.take(most - 1).take_while(is_like).count()
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -261,13 +269,9 @@ impl Study<'_, '_> {
     fn take(&self, most: usize) -> Vec<(usize, Case)> {
         let mut progress = lock(&self.progress);
         let first = progress.next;
-        let rest = &progress.outcomes[first..];
-        let Some(case) = rest.first().map(|outcome| &outcome.case) else { return Vec::new() };
-        let is_like =
-            |other: &Case| case.shot.is_some() && other.shot.is_some() && other.assignments == case.assignments;
-        let n_like = rest.iter().take_while(|outcome| is_like(&outcome.case)).count();
-        let n = n_like.clamp(1, most);
-        let taken = (first..).zip(rest.iter().take(n).map(|outcome| outcome.case.clone())).collect();
+        let rest = progress.outcomes[first..].iter().map(|outcome| &outcome.case);
+        let n = n_at_once(rest.clone(), most);
+        let taken = (first..).zip(rest.take(n).cloned()).collect();
         progress.next += n;
         taken
     }
@@ -345,5 +349,25 @@ impl Observer for Voice<'_, '_> {
     fn ended(&mut self, text: &str) {
         let text = self.named(text);
         lock(self.observer).ended(&text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shots_of_one_model_are_computed_at_once() {
+        let case = |shot, value: &str| Case {
+            shot,
+            assignments: vec![("material.steel.young".to_owned(), value.to_owned())],
+            ..Case::default()
+        };
+        let shots: Vec<Case> = (0..5).map(|shot| case(Some(shot), if shot < 3 { "1e11" } else { "2e11" })).collect();
+        assert_eq!([1, 2, 3, 16].map(|most| n_at_once(shots.iter(), most)), [1, 2, 3, 3]);
+        assert_eq!(n_at_once(shots[3..].iter(), 16), 2);
+        let cases = [case(None, "1e11"), case(None, "1e11")];
+        assert_eq!(n_at_once(cases.iter(), 16), 1);
+        assert_eq!(n_at_once([].iter(), 16), 0);
     }
 }
