@@ -23,7 +23,7 @@ use crate::outcome::{Outcome, RunSummary};
 use crate::run::checkpoint::FILE_NAME as CHECKPOINT;
 use crate::study::{self, Case, Cases, Collected, Common, Place, Ran, Record, Study, StudyError};
 use crate::team::Team;
-use crate::{Control, Opened, Solve, assign, run_folder, run_one, shots, start};
+use crate::{Control, Model, Opened, Solve, assign, run_folder, run_one, shots, start};
 
 /// Runs the cases of a study, or the shots of a model, or these shots of each case.
 pub(crate) fn solve<P: Solve>(
@@ -49,7 +49,7 @@ pub(crate) fn solve<P: Solve>(
 
 /// How many shots each of these devices computes at once: as many as gain by it, and as memory has room for.
 fn shots_at_once<P: Solve>(opened: &Opened<P>, config: &Config, devices: &[DeviceChoice], n_shots: usize) -> usize {
-    let Opened { file, settings, device, .. } = opened;
+    let Opened { file, setup, settings, device, .. } = opened;
     let ordinals = devices.iter().map(|choice| match *choice {
         DeviceChoice::Cpu => None,
         DeviceChoice::Cuda(ordinal) => Some(ordinal),
@@ -61,7 +61,7 @@ fn shots_at_once<P: Solve>(opened: &Opened<P>, config: &Config, devices: &[Devic
     let Some(free) = free.ok().and_then(|free| free.into_iter().min()) else { return 1 };
     let need = P::need(file, settings).bytes().max(1.0);
     let by_memory = (0.8 * Limit::new(config.memory).bytes as f64 / (need * devices.len() as f64)) as usize;
-    let most = P::most_shots_at_once(file, settings, free).min(by_memory);
+    let most = P::most_shots_at_once(Model { file, setup }, settings, free).min(by_memory);
     most.min(n_shots.div_ceil(devices.len())).max(1)
 }
 

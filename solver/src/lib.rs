@@ -110,7 +110,7 @@ trait Solve: Physics<Sections: Sync> {
 
     /// How many shots are stepped at once at the most on a CUDA device with so many bytes of free memory; 1 where that gains
     /// nothing.
-    fn most_shots_at_once(_file: &BlockFile<Self>, _settings: &Settings, _free: u64) -> usize {
+    fn most_shots_at_once(_model: Model<'_, Self>, _settings: &Settings, _free: u64) -> usize {
         1
     }
 

@@ -54,7 +54,7 @@ struct Gathered {
     step: u64,
 }
 
-/// What a run is about.
+/// What a run does.
 enum Member {
     /// It has brought no stepper yet.
     Awaited,
@@ -105,16 +105,17 @@ impl Gathered {
     /// Makes the steps that all wait for, up to the first that one of them comes to. Nothing where a run is busy.
     fn serve(&mut self) -> bool {
         let Some(Ok(company)) = &mut self.company else { return false };
-        let (mut n_steppers, mut end) = (0, None::<u64>);
+        let mut end = u64::MAX;
         for member in &self.members {
             match member {
-                Member::Waiting(_, wish) => end = Some(end.map_or(wish.end, |end| end.min(wish.end))),
+                Member::Waiting(_, wish) => end = end.min(wish.end),
                 Member::Ended => {}
                 _ => return false,
             }
-            n_steppers += usize::from(!matches!(member, Member::Ended));
         }
-        let Some(end) = end.filter(|_| n_steppers > 0) else { return false };
+        if end == u64::MAX {
+            return false;
+        }
         let n = company.len();
         let mut records = vec![[].as_slice(); n];
         for member in &self.members {

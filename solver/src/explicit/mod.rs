@@ -66,8 +66,13 @@ impl Solve for Explicit {
 
     /// Triangles share their geometry. Other elements are stepped side by side, where few shots fill a device. That gains a tenth at
     /// three million nodes. In space without grids it takes longer: thread blocks wait for each other there.
-    fn most_shots_at_once(file: &BlockFile<Self>, settings: &Settings, free: u64) -> usize {
+    fn most_shots_at_once(model: Model<'_, Self>, settings: &Settings, free: u64) -> usize {
         const ENOUGH_SIDE_BY_SIDE: usize = 4;
+        let Model { file, setup } = model;
+        if !setup.copied.is_empty() {
+            // On the CPU alone.
+            return 1;
+        }
         let mesh = file.mesh();
         let mut kinds = mesh.groups.iter().filter(|group| !group.labels.is_empty()).map(|group| group.kind);
         let most = match kinds.all(|kind| kind.law() == ElementLaw::Triangle) {
