@@ -240,8 +240,7 @@ __device__ __forceinline__ void step_block_of_shots(const Params<T> &p, const Sh
         add_lost();
 #pragma unroll
         for (int l = 0; l < LANES; l++) {
-            // Rows of energies differ, as each shot has its own for the blocks on which something acts.
-            const u32 energy_row = shots.blocks[first_shot + l][number].energy_row;
+            const u32 energy_row = shots.energy_rows[(first_shot + l) * p.n_blocks + number];
             if (energy_row != NONE) add_energies<THREADS>(shots.energies[first_shot + l], energy_row, energies[l]);
         }
     }

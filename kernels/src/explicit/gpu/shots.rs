@@ -32,7 +32,8 @@ layouts! {
         u: [[Out<T>; 2]; 16],
         du: [[Out<T>; 2]; 16],
         energies: [Out<f64>; 16],
-        blocks: [In<Block>; 16],
+        /// Row of each block in `energies`, or NONE, (n, n_blocks): each shot has its own for the blocks on which something acts.
+        energy_rows: In<u32>,
         /// A multiple of the shots that a thread block steps.
         n: u32,
         reserved: u32,
@@ -52,6 +53,8 @@ pub(super) struct ByFans {
     law: &'static str,
     /// Whether something acts on a block, or it has a monitor.
     is_acted_on: Vec<bool>,
+    /// Row of each block in `energies`.
+    energy_rows: Vec<u32>,
     /// Dynamic shared memory of a thread block, bytes.
     room: u32,
     /// Differs where masses, damping or materials do.
@@ -74,6 +77,7 @@ impl ByFans {
         Some(Self {
             law: tables.fan_law(),
             is_acted_on: tables.blocks.iter().map(|block| block.special_first != NONE).collect(),
+            energy_rows: tables.blocks.iter().map(|block| block.energy_row).collect(),
             room: rooms.max().unwrap_or(0),
             matter: hasher.finish(),
         })
@@ -114,6 +118,7 @@ struct Together {
     n_plain: u32,
     acted_on: In<u32>,
     n_acted_on: u32,
+    energy_rows: In<u32>,
     report: KernelReport,
     /// The streams of the shots begin after the common one, and that goes on after them.
     begins: Event,
@@ -220,6 +225,7 @@ impl Together {
         let kernel = Kernel::new(&stepper.gpu, &module, &name, fans.room)?;
         let Kernel { threads, registers, resident, .. } = kernel;
         let mut arena = Arena::default();
+        let energy_rows: Vec<u32> = by_fans.iter().flat_map(|fans| &fans.energy_rows).copied().collect();
         Ok(Some(Self {
             n_shots,
             kernel,
@@ -227,6 +233,7 @@ impl Together {
             n_plain: plain.len() as u32,
             acted_on: arena.copy("blocks shot by shot", &acted_on)?.at(),
             n_acted_on: acted_on.len() as u32,
+            energy_rows: arena.copy("rows of energies of all shots", &energy_rows)?.at(),
             report: KernelReport { name, steps: 2, threads, registers, resident },
             begins: Event::new()?,
             ends: steppers.iter().map(|_| Event::new()).collect::<Result<_, _>>()?,
@@ -324,15 +331,16 @@ impl Together {
         if self.n_plain == 0 {
             return Ok(());
         }
-        let mut shots = Shots { n: steppers.len() as u32, ..Shots::<T>::zeroed() };
+        let n = steppers.len() as u32;
+        let mut shots = Shots { n, energy_rows: self.energy_rows, ..Shots::<T>::zeroed() };
         for (shot, stepper) in steppers.iter().enumerate() {
-            let Params { u, du, energies, blocks, .. } = stepper.params.oriented(odd);
-            (shots.u[shot], shots.du[shot], shots.energies[shot], shots.blocks[shot]) = (u, du, energies, blocks);
+            let Params { u, du, energies, .. } = stepper.params.oriented(odd);
+            (shots.u[shot], shots.du[shot], shots.energies[shot]) = (u, du, energies);
         }
         let mut params = Params { list: self.plain, ..steppers[0].params };
         let mut arguments = [std::ptr::from_mut(&mut params).cast(), std::ptr::from_mut(&mut shots).cast()];
-        let n = self.n_plain * (shots.n / lanes::<T>());
+        let n_thread_blocks = self.n_plain * (n / lanes::<T>());
         // SAFETY: the arguments that the kernels take; the arrays hold what the tables name, and outlive the launch.
-        unsafe { self.kernel.launch(&self.stream, n, &mut arguments) }
+        unsafe { self.kernel.launch(&self.stream, n_thread_blocks, &mut arguments) }
     }
 }
