@@ -2,6 +2,7 @@
 
 use pogo_formats::mesh::ElementLaw;
 
+use super::host::{compare_parts, compare_twin};
 use super::*;
 use crate::explicit::tests::ground;
 

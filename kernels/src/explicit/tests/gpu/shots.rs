@@ -54,15 +54,7 @@ fn compare_shots<T: Real>(case: &Arranged, quiet: &Problem, n_shots: usize, is_t
 #[test]
 #[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn shots_together_have_the_bits_of_runs_alone() {
-    let steel = isotropic(210e9, 0.3);
-    let mut stiffer = steel;
-    stiffer[0] *= 1.4;
-    for (law, elasticities) in [
-        ("isotropic", vec![steel]),
-        ("aligned", vec![stiffer]),
-        ("coupled", vec![anisotropic()]),
-        ("two isotropic", vec![steel, isotropic(70e9, 0.33)]),
-    ] {
+    for (law, elasticities) in laws_of_fans() {
         let cases = [
             ("box", box_mesh(ElementKind::Cpe3, [90, 80, 0], 1e-3, 0.2), 100, [5, MOST_SHOTS_AT_ONCE]),
             ("fans of all sizes", fans_of_all_sizes(), 48, [4, 11]),

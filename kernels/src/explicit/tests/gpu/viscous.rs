@@ -2,7 +2,9 @@
 
 use pogo_formats::mesh::ElementLaw;
 
+use super::host::{compare_parts, compare_twin};
 use super::*;
+use crate::explicit::gpu::twin::Twin;
 
 /// What a model has beside the stiffness.
 #[derive(Clone, Copy, PartialEq)]
