@@ -2,14 +2,8 @@
 // `Law`.
 
 #include "fans.cuh"
+#include "precision.cuh"
 
-#ifdef POGO_F64
-typedef double Real;
-#define PRECISION f64
-#else
-typedef float Real;
-#define PRECISION f32
-#endif
 #define NAME_(LAW, PRECISION, STEPS) fans_##LAW##_##PRECISION##_##STEPS
 #define NAME(LAW, PRECISION, STEPS) NAME_(LAW, PRECISION, STEPS)
 

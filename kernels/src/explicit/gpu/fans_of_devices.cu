@@ -4,15 +4,8 @@
 
 #include "fans.cuh"
 #include "peers.cuh"
+#include "precision.cuh"
 #include "../../device/flags.cuh"
-
-#ifdef POGO_F64
-typedef double Real;
-#define PRECISION f64
-#else
-typedef float Real;
-#define PRECISION f32
-#endif
 
 // Copies u and Δu of the block's nodes that other devices read into their arrays, and tells those devices and this one
 // that `passes` passes of the block are complete.

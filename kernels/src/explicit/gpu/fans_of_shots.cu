@@ -1,14 +1,8 @@
 // The kernel in fans_of_shots.cuh. The file is compiled once for each precision and `Law`.
 
 #include "fans_of_shots.cuh"
+#include "precision.cuh"
 
-#ifdef POGO_F64
-typedef double Real;
-#define PRECISION f64
-#else
-typedef float Real;
-#define PRECISION f32
-#endif
 #define NAME_(LAW, PRECISION) fans_of_shots_##LAW##_##PRECISION
 #define NAME(LAW, PRECISION) NAME_(LAW, PRECISION)
 
