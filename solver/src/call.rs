@@ -50,8 +50,6 @@ pub(crate) struct Call<'a> {
     pub kept: Option<&'a Kept>,
     /// The place among the shots that are stepped at once with this one, until it is taken.
     pub seat: Mutex<Option<Seat>>,
-    /// How many these are, with this one.
-    pub n_at_once: usize,
 }
 
 impl Call<'_> {

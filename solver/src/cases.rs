@@ -255,7 +255,6 @@ impl<P: Solve> CallOfCases<'_, P> {
         let Self { opened, config, processes, .. } = *self;
         // A run that goes on from its checkpoint is at another step than those that begin.
         let seat = place.seat.filter(|_| !goes_on);
-        let n_at_once = if seat.is_some() { place.n_at_once } else { 1 };
         let prepared = || {
             let (mut settings, mut setup) = (place.settings.clone(), opened.setup.clone());
             for (name, value) in &case.assignments {
@@ -288,7 +287,6 @@ impl<P: Solve> CallOfCases<'_, P> {
             report: crate::report::begin(&opened.file, &settings),
             kept: Some(&self.kept),
             seat: Mutex::new(seat),
-            n_at_once,
         };
         run_one(&opened.file, &setup, &call, observer)
     }

@@ -204,7 +204,6 @@ fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) 
         report,
         kept: None,
         seat: Default::default(),
-        n_at_once: 1,
     };
     run_one(&file, &setup, &call, observer).map(Outcome::Run)
 }

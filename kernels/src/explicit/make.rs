@@ -60,7 +60,7 @@ pub fn gpu_stepper(
     })
 }
 
-/// A stepper on a device that steps with those of other shots, and what it runs on. Waits for their steppers.
+/// A stepper on a device that steps with those of other shots, what it runs on, and how many step at once. Waits for their steppers.
 ///
 /// # Errors
 /// As for [`GpuStepper::new`].
@@ -71,13 +71,14 @@ pub fn gpu_shot(
     signals: &Signals<'_>,
     options: GpuOptions,
     seat: Seat,
-) -> Result<(Box<dyn ElementStepper>, GpuReport), GpuError> {
+) -> Result<(Box<dyn ElementStepper>, GpuReport, usize), GpuError> {
     fn of<T: Real + 'static>(
         stepper: GpuStepper<T>,
         seat: Seat,
-    ) -> Result<(Box<dyn ElementStepper>, GpuReport), GpuError> {
+    ) -> Result<(Box<dyn ElementStepper>, GpuReport, usize), GpuError> {
         let report = stepper.report().clone();
-        Ok((Box::new(seat.join(stepper)?), report))
+        let (stepper, n_at_once) = seat.join(stepper)?;
+        Ok((Box::new(stepper), report, n_at_once))
     }
     match precision {
         Precision::F32 => of(GpuStepper::<f32>::new(problem, state, signals, options)?, seat),

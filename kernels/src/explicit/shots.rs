@@ -184,11 +184,11 @@ pub fn seats(n: usize) -> Vec<Seat> {
 }
 
 impl Seat {
-    /// Steps with the others. Waits until all have brought their steppers, or have ended.
+    /// Steps with the others, and how many these are, itself included. Waits until all have brought their steppers, or have ended.
     ///
     /// # Errors
     /// The device refuses to step them together.
-    pub(crate) fn join<T: Real + 'static>(self, stepper: GpuStepper<T>) -> Result<ShotStepper, DeviceError> {
+    pub(crate) fn join<T: Real + 'static>(self, stepper: GpuStepper<T>) -> Result<(ShotStepper, usize), DeviceError> {
         self.join_as(stepper, Stepper::step, GpuShots::new)
     }
 
@@ -197,7 +197,7 @@ impl Seat {
         stepper: S,
         step_of: impl Fn(&S) -> u64,
         gather: impl Fn(Vec<S>) -> Result<C, DeviceError>,
-    ) -> Result<ShotStepper, DeviceError> {
+    ) -> Result<(ShotStepper, usize), DeviceError> {
         let mut state = self.gathering.lock();
         state.members[self.number] = Member::Brought(Box::new(stepper));
         // One of those that wait gathers all, when no other run is awaited.
@@ -214,8 +214,9 @@ impl Seat {
             _ => unreachable!("a run whose stepper was brought is in the company"),
         };
         state.of(place)?;
+        let n = state.company.iter().flatten().map(|company| company.len()).sum();
         drop(state);
-        Ok(ShotStepper { seat: self, place })
+        Ok((ShotStepper { seat: self, place }, n))
     }
 }
 
@@ -371,7 +372,7 @@ mod tests {
         }
     }
 
-    fn join(seat: Seat, shot: usize, fails_at: u64) -> Result<ShotStepper, DeviceError> {
+    fn join(seat: Seat, shot: usize, fails_at: u64) -> Result<(ShotStepper, usize), DeviceError> {
         seat.join_as(Counter { shot, step: 0 }, Stepper::step, |all| Ok(Counters { all, fails_at }))
     }
 
@@ -385,7 +386,8 @@ mod tests {
                         // It fails before it has a stepper.
                         return drop(seat);
                     }
-                    let mut stepper = join(seat, shot, u64::MAX).unwrap();
+                    let (mut stepper, n_at_once) = join(seat, shot, u64::MAX).unwrap();
+                    assert_eq!(n_at_once, 4);
                     let (piece, every) = (7 + 5 * shot, 2 + shot as u64);
                     let (mut recording, mut expected) = (Vec::new(), Vec::new());
                     for k in 0..20 - 4 * shot as u64 {
@@ -408,7 +410,7 @@ mod tests {
         thread::scope(|scope| {
             for (shot, seat) in seats(3).into_iter().enumerate() {
                 scope.spawn(move || {
-                    let mut stepper = join(seat, shot, 100).unwrap();
+                    let (mut stepper, _) = join(seat, shot, 100).unwrap();
                     let mut advance = |n| stepper.advance(n, &Default::default(), &[], &mut Vec::new());
                     assert_eq!(advance(60 + shot), Ok(()));
                     assert_eq!(advance(60), Err(DeviceError::NoDriver));

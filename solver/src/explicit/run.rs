@@ -95,7 +95,7 @@ pub(super) fn run(
         words: ["node", "element"],
         ..plan.outlook(first_step)
     });
-    let Engine { mut stepper, bytes_per_node_step, n_threads, .. } = engine;
+    let Engine { mut stepper, bytes_per_node_step, n_threads, shots_at_once, .. } = engine;
     let is_balanced = periodic::is_balanced(&setup.copied, mesh, &mut *stepper)?;
     let initial_energy = energies.first().map(|row: &EnergyRow| row.initial);
     let model = Model {
@@ -121,7 +121,7 @@ pub(super) fn run(
         device: time_loop.plan.device,
         threads: n_threads as u32,
         node_steps_per_second: rate,
-        shots_at_once: call.n_at_once as u32,
+        shots_at_once: shots_at_once as u32,
         bytes_per_node_step,
         energy,
         total_seconds: began.elapsed().as_secs_f64(),

@@ -45,6 +45,8 @@ pub(super) struct Engine {
     /// `cpu`, or the name of the device.
     pub device: String,
     pub n_threads: usize,
+    /// Shots that the device steps at once, this one among them; else 1.
+    pub shots_at_once: usize,
 }
 
 impl Engine {
@@ -103,6 +105,7 @@ impl Engine {
             bytes_per_node_step: bytes[0],
             device: "cpu".into(),
             n_threads: n_threads * call.team.n_ranks(),
+            shots_at_once: 1,
         }))
     }
 
@@ -137,6 +140,7 @@ impl Engine {
             bytes_per_node_step,
             device,
             n_threads: 1,
+            shots_at_once: 1,
         }))
     }
 
@@ -148,10 +152,12 @@ impl Engine {
         observer: &mut dyn Observer,
     ) -> Result<Self, GpuError> {
         let cpu = |_: &mut dyn Observer| {
+            // Shots on a device do not wait for this run.
+            drop(call.take_seat());
             let n_threads = call.settings.n_threads();
             let options = CpuOptions::new(n_threads);
             let (stepper, bytes_per_node_step) = cpu_stepper(call.settings.precision, problem, state, options)?;
-            Ok(Self { stepper, bytes_per_node_step, device: "cpu".into(), n_threads })
+            Ok(Self { stepper, bytes_per_node_step, device: "cpu".into(), n_threads, shots_at_once: 1 })
         };
         if !problem.copied.is_empty() || problem.only_on_cpu().is_some() {
             return cpu(observer);
@@ -159,9 +165,12 @@ impl Engine {
         let gpu = |ordinal, observer: &mut dyn Observer| {
             let options = GpuOptions { ordinal };
             let precision = call.settings.precision;
-            let (stepper, report) = match call.take_seat() {
+            let (stepper, report, shots_at_once) = match call.take_seat() {
                 Some(seat) => gpu_shot(precision, problem, state, signals, options, seat)?,
-                None => gpu_stepper(precision, problem, state, signals, options)?,
+                None => {
+                    let (stepper, report) = gpu_stepper(precision, problem, state, signals, options)?;
+                    (stepper, report, 1)
+                }
             };
             observer.note(&format!(
                 "{}: {:.2} GB in use, {:.2} GB uploaded in {:.2} s ({:.1} GB/s)",
@@ -172,7 +181,7 @@ impl Engine {
                 report.uploaded as f64 / 1e9 / report.upload_seconds.max(1e-9)
             ));
             let (bytes_per_node_step, device) = (report.bytes_per_node_step, report.device);
-            Ok(Self { stepper, bytes_per_node_step, device, n_threads: 1 })
+            Ok(Self { stepper, bytes_per_node_step, device, n_threads: 1, shots_at_once })
         };
         call.device.choose(observer, cpu, gpu)
     }

@@ -36,8 +36,6 @@ pub(crate) struct Place<'a> {
     pub interrupts: &'a Interrupts,
     /// Among the shots that are computed at once; none for a case alone.
     pub seat: Option<Seat>,
-    /// How many these are.
-    pub n_at_once: usize,
     /// It is the first of them, or alone.
     pub is_first: bool,
 }
@@ -210,22 +208,17 @@ impl Study<'_, '_> {
                 [] => return Ok(()),
                 [(number, case)] => {
                     let interrupts = &lane.interrupts[0];
-                    let place = Place { settings, interrupts, seat: None, n_at_once: 1, is_first: true };
+                    let place = Place { settings, interrupts, seat: None, is_first: true };
                     self.compute((*number, case), place, run);
                 }
                 shots => {
-                    let n_at_once = shots.len();
-                    self.note(&format!(
-                        "shots {} to {}: {n_at_once} at once",
-                        shots[0].1.name,
-                        shots[n_at_once - 1].1.name
-                    ));
-                    let places = lane.interrupts.iter().zip(seats(n_at_once)).enumerate();
+                    let [first, last] = [&shots[0], &shots[shots.len() - 1]].map(|(_, case)| &case.name);
+                    self.note(&format!("shots {first} to {last}: {} at once", shots.len()));
+                    let places = lane.interrupts.iter().zip(seats(shots.len())).enumerate();
                     let places = places.map(|(place, (interrupts, seat))| Place {
                         settings,
                         interrupts,
                         seat: Some(seat),
-                        n_at_once,
                         is_first: place == 0,
                     });
                     threads::at_the_same_time(shots.iter().zip(places), |((number, case), place)| {
@@ -248,7 +241,7 @@ impl Study<'_, '_> {
         place: Place<'_>,
         run: &impl Fn(&Case, Place<'_>, &mut dyn Observer) -> Result<Ran, SolveError>,
     ) {
-        let name = (self.is_several || place.n_at_once > 1).then_some(case.name.as_str());
+        let name = (self.is_several || place.seat.is_some()).then_some(case.name.as_str());
         let tells_steps = !self.is_several && place.is_first;
         let result = run(case, place, &mut Voice { observer: &self.observer, name, tells_steps });
         match &result {

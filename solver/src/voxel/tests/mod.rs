@@ -77,7 +77,6 @@ fn solve_from(
         report: None,
         kept: None,
         seat: Default::default(),
-        n_at_once: 1,
     };
     let summary = run(&mesh.view(), Grid::Bricks, setup, &call, &mut Silent).map_err(|error| error.to_string())?;
     Ok(summary.of::<VoxelSummary>().unwrap().clone())
