@@ -1,5 +1,7 @@
 //! Tables that the solver reads, in the order in which it reads them.
 
+use std::collections::HashMap;
+
 use super::FanRecord;
 use super::grid::Grid;
 use crate::block::tables;
@@ -44,12 +46,12 @@ tables! {
     /// Tables for devices that step one block with many threads at once: which elements may add their forces at the same
     /// time, and which triangles surround a node.
     ///
-    /// *Colours*, in the plane: the elements of each run of a block, put into batches in which no two elements share a node of
+    /// *Colours*, in the plane: the elements of each run of a block, or of all runs of one kind where runs are short, put into batches in which no two elements share a node of
     /// the block's own. Nodes of the halo may be shared: they get no forces. A block with fans may have no colours: they are
     /// only for elements whose stiffness is scaled one by one.
     ///
     /// In space half of the elements touch more than one block. The first block that an element touches has it, and passes the
-    /// forces on nodes of *later* blocks on to those. Here a colour is a whole run, and local index l ≥ n_own means
+    /// forces on nodes of *later* blocks on to those. Here a colour is a whole run, or all runs of one kind where runs are short, and local index l ≥ n_own means
     /// `later_nodes[later_first[b] + l − n_own]`. Tetrahedra stand in [rings](super::ring) of eight nodes and six elements.
     /// Elements, turned as needed, and rings stand in batches, with [corners](super::corner) for nodes. A block with more local
     /// nodes than corners can name has none. A force that is passed on has a row of its own; the rows of one node follow each other.
@@ -71,6 +73,8 @@ tables! {
         pub colour_first: Vec<u32>,
         /// Run, over all blocks, that each colour belongs to, (n_colours,).
         pub colour_run: Vec<u32>,
+        /// Colours with the elements of several runs of one kind, ascending: `colour_run` names one of these runs.
+        pub mixed_colours: Vec<u32>,
         /// First entry of each colour in `coloured_elements`, (n_colours + 1,). A ring of tetrahedra has six.
         pub colour_element_first: Vec<u64> [offsets(device.n_colours(), device.coloured_elements.len())],
         /// First entry of each colour in `coloured_connectivity`, a multiple of 8, (n_colours + 1,).
@@ -213,13 +217,21 @@ impl<'a> BlocksView<'a> {
                 [self.run_connectivity_first[run] as usize..self.run_connectivity_first[run + 1] as usize],
         })
     }
+
+    /// The run, over all blocks, of each element of a block.
+    pub fn run_of_elements(self, block: usize) -> HashMap<u32, usize> {
+        let runs = self.runs(block).zip(self.run_first[block] as usize..);
+        runs.flat_map(|(run, number)| run.elements.iter().map(move |&element| (element, number))).collect()
+    }
 }
 
-/// Elements of one run: in the plane, that share no node of the block's own.
+/// Elements of one run, or of several runs of one kind: in the plane, that share no node of the block's own.
 #[derive(Debug, Clone, Copy)]
 pub struct Colour<'a> {
-    /// Run, over all blocks.
+    /// Run, over all blocks; one of them where it is mixed.
     pub run: usize,
+    /// It may have elements of several runs.
+    pub is_mixed: bool,
     /// Element index of each, (n,); of rings (n, 6).
     pub elements: &'a [u32],
     /// Local node indices, in space corners, (n, nodes of the run's kind; of rings 8), then zeros up to a multiple of 8.
@@ -236,11 +248,23 @@ impl<'a> DeviceView<'a> {
     pub fn colours(self, block: usize) -> impl Iterator<Item = Colour<'a>> {
         (self.colour_first[block] as usize..self.colour_first[block + 1] as usize).map(move |colour| Colour {
             run: self.colour_run[colour] as usize,
+            is_mixed: self.is_mixed(colour),
             elements: &self.coloured_elements
                 [self.colour_element_first[colour] as usize..self.colour_element_first[colour + 1] as usize],
             connectivity: &self.coloured_connectivity
                 [self.colour_connectivity_first[colour] as usize..self.colour_connectivity_first[colour + 1] as usize],
         })
+    }
+
+    /// Whether a colour has the elements of several runs.
+    pub fn is_mixed(&self, colour: usize) -> bool {
+        self.mixed_colours.binary_search(&(colour as u32)).is_ok()
+    }
+
+    /// Whether a block has such colours.
+    pub fn has_mixed_colours(&self, block: usize) -> bool {
+        let first = |block: usize| self.mixed_colours.partition_point(|&colour| colour < self.colour_first[block]);
+        first(block) < first(block + 1)
     }
 
     /// Nodes of later blocks that a block's coloured elements touch.

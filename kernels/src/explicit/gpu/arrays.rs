@@ -77,6 +77,7 @@ pub(super) fn plan<'a, T: Real>(
     plan.copy(field!(materials), &tables.materials);
     if !tables.by_colours.is_empty() {
         plan.copy(field!(colours), &tables.colours);
+        plan.copy(field!(element_materials), &tables.element_materials);
         plan.copy(field!(connectivity), view.coloured_connectivity);
     }
     plan.copy_if_any(field!(factors), &tables.factors);

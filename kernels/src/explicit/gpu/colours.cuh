@@ -28,9 +28,12 @@ __device__ __forceinline__ void add_forces(const Params<T> &p, const Colour &col
     constexpr int D = E::D, C = E::C, NODES = E::NODES;
     const u32 n = colour.n_elements;
     const u16 *connectivity = p.connectivity + colour.connectivity_first;
-    const E element(p.materials[colour.material]);
+    // Kernels of materials that couple shear also take batches in which each element has a material of its own.
+    const bool mixed = !ALIGNED && colour.materials_first != NONE;
 #pragma unroll 1
     for (u32 e = threadIdx.x; e < n;) {
+        const u32 material = mixed ? __ldg(p.element_materials + colour.materials_first + e) : colour.material;
+        const E element(p.materials[material]);
         T factor = 1;
         if (p.factors) factor = p.factors[colour.element_first + e];
         Vector<T, D> x[NODES];

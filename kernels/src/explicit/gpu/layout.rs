@@ -149,15 +149,18 @@ layouts! {
         reserved: [u32; 2],
     }
 
-    /// A batch of elements of one type and one material. In two dimensions no two elements of a batch share an own
-    /// node. In three dimensions it is a run of elements or of rings of tetrahedra.
+    /// A batch of elements of one type. In two dimensions no two elements of a batch share an own node. In three
+    /// dimensions it is a run of elements or of rings of tetrahedra.
     struct Colour align(16) {
         connectivity_first: u64,
         element_first: u32,
         n_elements: u32,
         law: u32,
+        /// Material of all elements, unless they have one each.
         material: u32,
-        reserved: [u32; 2],
+        /// First entry in `element_materials`, or NONE.
+        materials_first: u32,
+        reserved: u32,
     }
 
     /// A force, a constraint or a monitor on one degree of freedom.
@@ -204,6 +207,8 @@ layouts! {
         further_materials: In<u32>,
         materials: In<Material<T>>,
         colours: In<Colour>,
+        /// Material of each element or ring of batches with several materials.
+        element_materials: In<u32>,
         connectivity: In<u16>,
         /// Stiffness factor of each element, or null.
         factors: In<T>,

@@ -220,9 +220,13 @@ __device__ __forceinline__ void add_solids(const Params<T> &p, const Colour &run
     typedef Element<T, LAW, ALIGNED> E;
     const u32 n = run.n_elements;
     const u16 *connectivity = p.connectivity + run.connectivity_first;
-    const E element(p.materials[run.material]);
+    // Kernels of materials that couple shear also take batches in which each element has a material of its own.
+    const bool mixed = !ALIGNED && run.materials_first != NONE;
+    u32 material = run.material;
 #pragma unroll 1
     for (u32 e = threadIdx.x; e - threadIdx.x < n; e += THREADS) {
+        if (mixed && e < n) material = __ldg(p.element_materials + run.materials_first + e);
+        const E element(p.materials[material]);
         const Row now = row;
         row = no_row();
         if (e + THREADS < n) read_row<ROW_NODES<LAW>>(connectivity, e + THREADS, row);

@@ -65,6 +65,8 @@ pub(super) struct Tables<T> {
     /// Whether all materials are isotropic in the plane.
     pub isotropic: bool,
     pub colours: Vec<Colour>,
+    /// Material of each element or ring of colours that have several.
+    pub element_materials: Vec<u32>,
     pub materials: Vec<Material<T>>,
     /// Of each coloured entry, or empty.
     pub factors: Vec<T>,
@@ -203,8 +205,8 @@ fn find_parallelepipeds(problem: &Problem, device: &DeviceView, units: &Units) -
     (0..blocks.n_blocks()).into_par_iter().flat_map_iter(of_block).collect()
 }
 
-/// The colours, or in space the runs, of all blocks.
-fn colour_rows(problem: &Problem, device: &DeviceView, units: &Units) -> Result<Vec<Colour>, StepperError> {
+/// The colours, or in space the runs, of all blocks, and the material of each element or ring of those that have several.
+fn colour_rows(problem: &Problem, device: &DeviceView, units: &Units) -> Result<(Vec<Colour>, Vec<u32>), StepperError> {
     let (blocks, in_space) = (&problem.blocks, problem.mesh.dimension == 3);
     let parallelepipeds = find_parallelepipeds(problem, device, units);
     let pairs = device.material_kind.iter().copied().zip(device.material_section.iter().copied());
@@ -217,16 +219,35 @@ fn colour_rows(problem: &Problem, device: &DeviceView, units: &Units) -> Result<
         let range = device.colour_element_first[c]..device.colour_element_first[c + 1];
         let law = law_number(kind);
         let law_of_edges = law_of_parallelepipeds(law).filter(|_| parallelepipeds[c]);
-        Ok(Colour {
+        Ok::<_, StepperError>(Colour {
             connectivity_first: device.colour_connectivity_first[c],
             element_first: range.start as u32,
             n_elements: (range.end - range.start) as u32 / if in_space { shape(kind)[1] as u32 } else { 1 },
             law: law_of_edges.unwrap_or(law),
             material,
-            reserved: [0; 2],
+            materials_first: NONE,
+            reserved: 0,
         })
     };
-    device.colour_run.iter().enumerate().map(row).collect()
+    let mut rows: Vec<Colour> = device.colour_run.iter().enumerate().map(row).collect::<Result<_, _>>()?;
+    // Of the elements of colours that have several materials; the first of a ring stands for it.
+    let mut materials = Vec::new();
+    for b in (0..blocks.n_blocks()).filter(|&b| device.has_mixed_colours(b)) {
+        let run_of = blocks.run_of_elements(b);
+        let numbers = device.colour_first[b] as usize..device.colour_first[b + 1] as usize;
+        for (colour, number) in device.colours(b).zip(numbers).filter(|(colour, _)| colour.is_mixed) {
+            let first = materials.len() as u32;
+            let depth = colour.elements.len() / (rows[number].n_elements as usize).max(1);
+            for element in colour.elements.chunks_exact(depth.max(1)).map(|elements| elements[0]) {
+                let run = run_of.get(&element).copied().unwrap_or(colour.run);
+                let pair = (blocks.run_kind[run], blocks.run_section[run]);
+                materials
+                    .push(*material_of.get(&pair).ok_or(blocks_error(b, "a run of a material that is not listed"))?);
+            }
+            rows[number].materials_first = first;
+        }
+    }
+    Ok((rows, materials))
 }
 
 impl<T: Real> Tables<T> {
@@ -269,12 +290,15 @@ impl<T: Real> Tables<T> {
         }
         let Materials { rows: materials, coupled, isotropic } = Materials::new(problem, device, &units)?;
         let [decay, dissipation] = damping(problem);
+        let (colours, element_materials) = colour_rows(problem, device, &units)?;
         let mut tables = Self {
             blocks: Vec::with_capacity(blocks.n_blocks()),
             two_steps,
-            coupled,
+            // The kernels of coupled materials also take batches of several materials.
+            coupled: coupled || !element_materials.is_empty(),
             isotropic,
-            colours: colour_rows(problem, device, &units)?,
+            colours,
+            element_materials,
             materials,
             inertia: units.inertia(problem)?,
             decay,

@@ -513,6 +513,39 @@ fn every_element_kind_as_on_the_cpu() {
     }
 }
 
+/// Grains of a few elements in six materials, of which some couple shear: batches have elements of several runs.
+fn grains(kind: ElementKind, cells: [usize; 3]) -> Arranged {
+    let materials = [
+        anisotropic(),
+        isotropic(70e9, 0.33),
+        anisotropic().map(|entry| 1.4 * entry),
+        isotropic(210e9, 0.3),
+        isotropic(110e9, 0.2),
+        anisotropic().map(|entry| 0.8 * entry),
+    ];
+    let case = Arranged::in_sections(box_mesh(kind, cells, 1e-3, 0.2), &materials, 60, &|e| e / 7 % materials.len());
+    assert!(!case.device.mixed_colours.is_empty(), "{}", kind.name());
+    case
+}
+
+#[test]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
+fn grains_as_on_the_cpu() {
+    // Triangles of so few materials have fans.
+    for kind in ElementKind::SOLIDS.into_iter().filter(|kind| kind.law() != pogo_formats::mesh::ElementLaw::Triangle) {
+        let case = grains(kind, if kind.dimension() == 2 { [35, 30, 0] } else { [11, 10, 9] });
+        let mut problem = case.problem();
+        for scaled in [false, true] {
+            if scaled {
+                problem.stiffness_factor = (0..case.mesh.n_elements()).map(|e| 1.0 + 0.5 * noise(e as u64)).collect();
+            }
+            let what = format!("{} grains scaled {scaled}", kind.name());
+            compare::<f64>(&case, &problem, &format!("{what} f64"), 1e-12);
+            compare::<f32>(&case, &problem, &format!("{what} f32"), 1e-5);
+        }
+    }
+}
+
 /// Positions whose products are exact, and small blocks of which many have nothing but elements.
 #[test]
 #[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]

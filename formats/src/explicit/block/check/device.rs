@@ -1,5 +1,7 @@
 //! The tables for devices: what a kernel follows, and whether they say the same as the blocks.
 
+use std::collections::HashMap;
+
 use rayon::prelude::*;
 
 use super::super::ring::shape;
@@ -20,6 +22,8 @@ pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView, n_s
     offsets("colours of blocks", device.colour_first, n_blocks, device.n_colours())?;
     DeviceTables::check(device)?;
     let rings = solids::are_there(blocks);
+    all_below("mixed colours", device.mixed_colours, device.n_colours())?;
+    require(device.mixed_colours.is_sorted_by(|a, b| a < b), || "mixed colours are not in ascending order".into())?;
     let missing = |&element: &u32| rings && element == DeviceTables::NO_ELEMENT;
     let largest = device.coloured_elements.par_iter().filter(|element| !missing(element)).max();
     require(largest.is_none_or(|&largest| (largest as usize) < mesh.n_elements()), || {
@@ -145,7 +149,7 @@ fn fans(blocks: &BlocksView, device: &DeviceView, block: usize, solid: bool) -> 
     require(next == further.end, || format!("block {block}: further fans of no node"))
 }
 
-/// In the plane the colours of each run hold its elements, each once, and no two of one colour share an own node, unless a block with fans has
+/// In the plane the colours of each run, or of all runs of its kind, hold its elements, each once, and no two of one colour share an own node, unless a block with fans has
 /// no colours; the fans of each own node hold its triangles, each once; the fans of the halo are those of the blocks that own it.
 pub(super) fn agreement(blocks: &BlocksView, device: &DeviceView) -> Check {
     let solid = solids::are_there(blocks);
@@ -173,12 +177,14 @@ fn colours_agree(blocks: &BlocksView, device: &DeviceView, block: usize) -> Chec
     let runs: Vec<_> = blocks.runs(block).collect();
     let first_run = blocks.run_first[block] as usize;
     let mut coloured: Vec<Vec<(u32, &[u16])>> = vec![Vec::new(); runs.len()];
+    let run_of = if device.has_mixed_colours(block) { blocks.run_of_elements(block) } else { HashMap::new() };
     // The last colour that had each own node.
     let mut last = vec![usize::MAX; n_own];
     for (number, colour) in device.colours(block).enumerate() {
         let run = colour.run - first_run;
         let nodes = colour.connectivity.chunks_exact(runs[run].kind.n_nodes());
         for (&element, nodes) in colour.elements.iter().zip(nodes) {
+            let run = if colour.is_mixed { run_of.get(&element).map_or(run, |run| run - first_run) } else { run };
             coloured[run].push((element, nodes));
             for (at, &node) in nodes.iter().enumerate() {
                 let Some(last) = last.get_mut(usize::from(node)) else { continue };

@@ -1,5 +1,7 @@
 //! The tables for elements in space.
 
+use std::collections::HashMap;
+
 use rayon::prelude::*;
 
 use super::super::corner::{ABSENT, BATCH, FLAG, MOST_LOCAL_NODES, TURNS, local_node, turn_of, ways_of};
@@ -82,6 +84,7 @@ pub(super) fn agree(blocks: &BlocksView, device: &DeviceView, block: usize) -> C
     let is_wedge = |kind: ElementKind| kind.shape() == ElementShape::Wedge;
     let ways = |kind: ElementKind| if is_wedge(kind) { &wedge } else { &hexahedron }.as_slice();
     let first_run = blocks.run_first[block] as usize;
+    let run_of = if device.has_mixed_colours(block) { blocks.run_of_elements(block) } else { HashMap::new() };
     let mut found: Vec<Vec<_>> = blocks.runs(block).map(|_| Vec::new()).collect();
     // The batch that last added to each node, at each corner and in each turn.
     let mut last = vec![0; (RING_NODES + usize::from(TURNS)) * n_local];
@@ -101,7 +104,11 @@ pub(super) fn agree(blocks: &BlocksView, device: &DeviceView, block: usize) -> C
             }
             let mut add = |element: u32, nodes: &mut dyn Iterator<Item = u16>| {
                 let nodes = nodes.map(|local| solver(later, local).unwrap_or(u32::MAX)).collect();
-                found[colour.run - first_run].push(named(kind, element, nodes, ways(kind)));
+                let run = match colour.is_mixed {
+                    true => run_of.get(&element).copied().unwrap_or(colour.run),
+                    false => colour.run,
+                };
+                found[run - first_run].push(named(kind, element, nodes, ways(kind)));
             };
             let is_ring = kind.shape() == ElementShape::Tetrahedron;
             let n_corners = if is_ring { 2 + ring_around(row) } else { width };

@@ -92,6 +92,26 @@ pub(super) fn compare_parts<T: Real>(
 }
 
 #[test]
+fn grains_on_the_host_step_as_the_cpu_and_in_parts_as_one() {
+    for kind in [
+        ElementKind::Cpe4,
+        ElementKind::Cps4r,
+        ElementKind::C3d4,
+        ElementKind::C3d6,
+        ElementKind::C3d8,
+        ElementKind::C3d8r,
+    ] {
+        let cells = if kind.dimension() == 2 { [15, 13, 0] } else { [7, 6, 5] };
+        let (case, name) = (grains(kind, cells), kind.name());
+        compare_twin::<f64>(&case, &case.problem(), name, 1e-12);
+        compare_twin::<f32>(&case, &case.problem(), name, 1e-5);
+        if kind == ElementKind::C3d8r {
+            compare_parts::<f64>(&case, &case.problem(), name, 2, &|b, n| 2 * b / n);
+        }
+    }
+}
+
+#[test]
 fn parts_of_grids_on_the_host_have_the_bits_of_one_device() {
     for kind in [ElementKind::C3d4, ElementKind::C3d8, ElementKind::C3d8r, ElementKind::Ac3d8] {
         let case = Arranged::new(box_mesh(kind, [13, 12, 14], 1e-3, 0.2), &[isotropic(210e9, 0.3)], 24);

@@ -3,11 +3,11 @@
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, Run};
 use rayon::prelude::*;
 
-use super::{ALIGNMENT, Batches, CHUNK};
+use super::{ALIGNMENT, Batches, CHUNK, mixes_runs, together};
 
 /// Colours the elements of all blocks, or with `fans_alone` of those that have no fans.
 pub(super) fn colours(blocks: &BlocksView, fans_alone: bool, device: &mut DeviceTables) {
-    let n_blocks = blocks.n_blocks();
+    let (n_blocks, is_mixed) = (blocks.n_blocks(), mixes_runs(blocks));
     let with_fans = |block: usize| fans_alone && device.fan_material[block] != DeviceTables::NO_FANS;
     let parts: Vec<Batches> = (0..n_blocks.div_ceil(CHUNK))
         .into_par_iter()
@@ -16,9 +16,15 @@ pub(super) fn colours(blocks: &BlocksView, fans_alone: bool, device: &mut Device
             for block in chunk * CHUNK..((chunk + 1) * CHUNK).min(n_blocks) {
                 let (n_own, first_run) = (blocks.own_nodes(block).len(), blocks.run_first[block]);
                 let before = part.run.len();
-                for (run, number) in blocks.runs(block).zip(first_run..).take_while(|_| !with_fans(block)) {
-                    greedy.colour(n_own, &run);
-                    greedy.emit(number, &run, &mut part);
+                let runs: Vec<Run> = blocks.runs(block).collect();
+                let mut number = first_run;
+                for runs in together(&runs, is_mixed).take_while(|_| !with_fans(block)) {
+                    let elements = runs.iter().map(|run| run.elements).collect::<Vec<_>>().concat();
+                    let connectivity = runs.iter().map(|run| run.connectivity).collect::<Vec<_>>().concat();
+                    let all = Run { elements: &elements, connectivity: &connectivity, ..runs[0] };
+                    greedy.colour(n_own, &all);
+                    greedy.emit((number, runs.len() > 1), &all, &mut part);
+                    number += runs.len() as u32;
                 }
                 part.n_of_block.push((part.run.len() - before) as u32);
             }
@@ -173,7 +179,7 @@ impl Greedy {
         }
     }
 
-    fn emit(&mut self, number: u32, run: &Run, part: &mut Batches) {
+    fn emit(&mut self, (number, is_mixed): (u32, bool), run: &Run, part: &mut Batches) {
         let width = run.kind.n_nodes();
         let (mut element, mut entry) = (part.elements.len(), part.connectivity.len());
         self.next.clear();
@@ -182,6 +188,7 @@ impl Greedy {
             if n > 0 {
                 let n_entries = (n as usize * width).next_multiple_of(ALIGNMENT);
                 part.run.push(number);
+                part.is_mixed.push(is_mixed);
                 part.n_elements.push(n);
                 part.n_entries.push(n_entries as u32);
                 element += n as usize;

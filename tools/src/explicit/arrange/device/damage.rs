@@ -48,7 +48,9 @@ pub(super) fn error(arranged: &Arranged, spoil: fn(&mut DeviceTables)) -> [Optio
 
 /// Blocks of hexahedra, wedges and tetrahedra.
 fn three_kinds() -> Arranged {
-    let arranged = arranged(&solid(6), Partitioner::Greedy, 60, false);
+    let mut model = solid(6);
+    model.groups.iter_mut().for_each(|group| group.section.fill(0));
+    let arranged = arranged(&model, Partitioner::Greedy, 60, false);
     assert_eq!(error(&arranged, |_| ()), [None, None]);
     assert!(arranged.device.coloured_elements.contains(&DeviceTables::NO_ELEMENT));
     arranged
@@ -99,6 +101,19 @@ fn hexahedra(device: &DeviceTables) -> usize {
     entries[colour.unwrap()] as usize
 }
 
+/// The first place behind the tetrahedra of a ring of fewer than six.
+fn end_of_ring(device: &DeviceTables) -> usize {
+    let n = |first: &[u64], colour: usize| first[colour + 1] - first[colour];
+    let (elements, entries) = (&device.colour_element_first, &device.colour_connectivity_first);
+    let colours = (0..device.colour_run.len()).filter(|&c| 6 * n(entries, c) == 8 * n(elements, c));
+    let mut places = colours.flat_map(|c| {
+        let first = elements[c] as usize;
+        (first..elements[c + 1] as usize).filter(move |at| !(at - first).is_multiple_of(6))
+    });
+    let none = |at: usize| device.coloured_elements[at] == DeviceTables::NO_ELEMENT;
+    places.find(|&at| none(at) && !none(at - 1)).unwrap()
+}
+
 #[test]
 fn tables_of_solids_that_contradict_the_blocks_fail_verification() {
     let solids = three_kinds();
@@ -107,11 +122,11 @@ fn tables_of_solids_that_contradict_the_blocks_fail_verification() {
         ("other elements than those", |d| d.coloured_elements.swap(0, 1)),
         ("other elements than those", |d| {
             // The last of a ring's tetrahedra is gone.
-            let at = d.coloured_elements.iter().position(|&element| element == DeviceTables::NO_ELEMENT).unwrap();
+            let at = end_of_ring(d);
             d.coloured_elements[at - 1] = DeviceTables::NO_ELEMENT;
         }),
         ("a ring of fewer tetrahedra than it names", |d| {
-            let at = d.coloured_elements.iter().position(|&element| element == DeviceTables::NO_ELEMENT).unwrap();
+            let at = end_of_ring(d);
             d.coloured_elements[at] = 0;
         }),
         ("at once", |d| {
@@ -128,6 +143,29 @@ fn tables_of_solids_that_contradict_the_blocks_fail_verification() {
     for (expected, spoil) in spoil {
         let [written, said] = error(&solids, spoil);
         assert!(said.as_ref().is_some_and(|said| said.contains(expected)), "{expected}: {written:?} {said:?}");
+    }
+}
+
+#[test]
+fn colours_of_several_runs_are_checked() {
+    let mut model = solid(8);
+    for group in &mut model.groups {
+        group.section.iter_mut().enumerate().for_each(|(element, section)| *section = element as u32 / 3 % 5);
+    }
+    let mixed = arranged(&model, Partitioner::Greedy, 60, false);
+    assert_eq!(error(&mixed, |_| ()), [None, None]);
+    assert!(mixed.device.mixed_colours.len() > 10);
+    let spoil: [Spoil; 3] = [
+        ("mixed colours: index", |d| d.mixed_colours.push(1 << 20)),
+        ("not in ascending order", |d| d.mixed_colours.swap(0, 1)),
+        ("other elements than those", |d| {
+            d.mixed_colours.remove(0);
+        }),
+    ];
+    for (expected, spoil) in spoil {
+        let [written, verified] = error(&mixed, spoil);
+        let said = written.or(verified);
+        assert!(said.as_ref().is_some_and(|said| said.contains(expected)), "{expected}: {said:?}");
     }
 }
 

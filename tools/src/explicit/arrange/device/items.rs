@@ -13,6 +13,18 @@ pub(super) struct Items {
 }
 
 impl Items {
+    pub fn clear(&mut self) {
+        self.nodes.clear();
+        self.elements.clear();
+    }
+
+    /// Appends others of the same kind.
+    pub fn append(&mut self, others: &Self) {
+        self.width = others.width;
+        self.nodes.extend_from_slice(&others.nodes);
+        self.elements.extend_from_slice(&others.elements);
+    }
+
     pub fn copy(&mut self, run: &Run) {
         self.width = run.kind.n_nodes();
         self.nodes.clear();

@@ -15,9 +15,11 @@ mod solids;
 #[cfg(test)]
 mod tests;
 
-use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord};
+use pogo_formats::explicit::block::corner::BATCH;
+use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord, Run};
 use pogo_formats::mesh::{ElementKind, ElementLaw};
 use pogo_formats::timings::timed;
+use rayon::prelude::*;
 
 use crate::rows::{concatenate, cut, offsets};
 
@@ -32,8 +34,9 @@ const ALIGNMENT: usize = 8;
 struct Batches {
     /// Their number in each block.
     n_of_block: Vec<u32>,
-    /// Run of each.
+    /// Run of each, and whether it has elements of several runs.
     run: Vec<u32>,
+    is_mixed: Vec<bool>,
     /// Elements and connectivity entries of each.
     n_elements: Vec<u32>,
     n_entries: Vec<u32>,
@@ -46,11 +49,34 @@ impl Batches {
     fn join(parts: &[Self], device: &mut DeviceTables) {
         device.colour_first = offsets(parts.iter().flat_map(|part| part.n_of_block.iter().copied()));
         device.colour_run = concatenate(parts.iter().map(|part| part.run.as_slice()));
+        let is_mixed = (0..).zip(parts.iter().flat_map(|part| &part.is_mixed));
+        device.mixed_colours = is_mixed.filter(|&(_, &is_mixed)| is_mixed).map(|(colour, _)| colour).collect();
         device.colour_element_first = offsets(parts.iter().flat_map(|part| part.n_elements.iter().copied()));
         device.colour_connectivity_first = offsets(parts.iter().flat_map(|part| part.n_entries.iter().copied()));
         device.coloured_elements = concatenate(parts.iter().map(|part| part.elements.as_slice()));
         device.coloured_connectivity = concatenate(parts.iter().map(|part| part.connectivity.as_slice()));
     }
+}
+
+/// Colours have elements of several runs if there would be more than so many times as many batches of [`BATCH`] otherwise.
+const MOST_BATCHES: f64 = 1.5;
+
+/// Whether colours have elements of all runs of one kind in a block: where runs are short, as those of grains are, most threads of
+/// a device would have no element of one run alone.
+fn mixes_runs(blocks: &BlocksView) -> bool {
+    let of_block = |block: usize| {
+        let runs: Vec<Run> = blocks.runs(block).collect();
+        let n_batches = |runs: &[Run]| runs.iter().map(|run| run.elements.len()).sum::<usize>().div_ceil(BATCH);
+        [false, true].map(|is_mixed| together(&runs, is_mixed).map(n_batches).sum::<usize>())
+    };
+    let of_all = (0..blocks.n_blocks()).into_par_iter().map(of_block);
+    let [alone, mixed] = of_all.reduce(Default::default, |[a, b], [c, d]| [a + c, b + d]);
+    alone as f64 > MOST_BATCHES * mixed as f64
+}
+
+/// Runs of a block whose elements stand in colours together: each by itself, or all of a kind. Those of fluids are long.
+fn together<'a, 'b>(runs: &'b [Run<'a>], is_mixed: bool) -> impl Iterator<Item = &'b [Run<'a>]> {
+    runs.chunk_by(move |a, b| is_mixed && a.kind == b.kind && !a.kind.is_acoustic())
 }
 
 /// Most materials that the four bits of a triangle can tell apart.

@@ -1,7 +1,7 @@
 //! Elements in space, each in one block, in batches.
 
 use pogo_formats::explicit::block::corner::MOST_LOCAL_NODES;
-use pogo_formats::explicit::block::{BlocksView, DeviceTables};
+use pogo_formats::explicit::block::{BlocksView, DeviceTables, Run};
 use pogo_formats::mesh::ElementShape;
 use rayon::prelude::*;
 
@@ -9,7 +9,7 @@ use super::batches::Batcher;
 use super::items::Items;
 use super::joins::Kept;
 use super::rings::Rings;
-use super::{ALIGNMENT, Batches, CHUNK};
+use super::{ALIGNMENT, Batches, CHUNK, mixes_runs, together};
 use crate::rows::{concatenate, offsets};
 
 /// Tables that one task made; those of all tasks are put one after the other.
@@ -23,13 +23,13 @@ struct Part {
 
 /// Fills the tables for elements in space.
 pub(super) fn solids(blocks: &BlocksView, device: &mut DeviceTables) {
-    let n_blocks = blocks.n_blocks();
+    let (n_blocks, is_mixed) = (blocks.n_blocks(), mixes_runs(blocks));
     let parts: Vec<Part> = (0..n_blocks.div_ceil(CHUNK))
         .into_par_iter()
         .map_init(Arranger::default, |arranger, chunk| {
             let mut part = Part::default();
             for block in chunk * CHUNK..((chunk + 1) * CHUNK).min(n_blocks) {
-                arranger.block(blocks, block, &mut part);
+                arranger.block(blocks, block, is_mixed, &mut part);
             }
             part
         })
@@ -47,11 +47,12 @@ struct Arranger {
     rings: Rings,
     items: Items,
     ringed: Items,
+    gathered: Items,
     batcher: Batcher,
 }
 
 impl Arranger {
-    fn block(&mut self, blocks: &BlocksView, block: usize, part: &mut Part) {
+    fn block(&mut self, blocks: &BlocksView, block: usize, is_mixed: bool, part: &mut Part) {
         let n_own = blocks.own_nodes(block).len();
         let later = self.kept.find(blocks, block);
         let n_local = n_own + later.len();
@@ -59,22 +60,31 @@ impl Arranger {
         part.later.extend_from_slice(later);
         let batches = &mut part.batches;
         let before = batches.run.len();
-        for (run, number) in blocks.runs(block).zip(blocks.run_first[block]..) {
-            if n_local > MOST_LOCAL_NODES {
-                continue;
+        let runs: Vec<Run> = blocks.runs(block).collect();
+        let mut number = blocks.run_first[block];
+        for runs in together(&runs, is_mixed).filter(|_| n_local <= MOST_LOCAL_NODES) {
+            let kind = runs[0].kind;
+            let mut from = Vec::new();
+            self.gathered.clear();
+            for run in runs {
+                self.items.copy(run);
+                self.kept.keep(&mut self.items);
+                let ringed = kind.shape() == ElementShape::Tetrahedron;
+                if ringed {
+                    self.rings.join(&self.items, &mut self.ringed);
+                }
+                let items = if ringed { &self.ringed } else { &self.items };
+                if !items.elements.is_empty() {
+                    from.push(number);
+                    self.gathered.append(items);
+                }
+                number += 1;
             }
-            self.items.copy(&run);
-            self.kept.keep(&mut self.items);
-            let ringed = run.kind.shape() == ElementShape::Tetrahedron;
-            if ringed {
-                self.rings.join(&self.items, &mut self.ringed);
-            }
-            let items = if ringed { &mut self.ringed } else { &mut self.items };
-            if items.elements.is_empty() {
-                continue;
-            }
-            self.batcher.arrange(run.kind, items, n_local);
-            batches.run.push(number);
+            let Some(&first) = from.first() else { continue };
+            let items = &mut self.gathered;
+            self.batcher.arrange(kind, items, n_local);
+            batches.run.push(first);
+            batches.is_mixed.push(from.len() > 1);
             batches.n_elements.push(items.elements.len() as u32);
             batches.elements.extend_from_slice(&items.elements);
             let n_entries = items.nodes.len().next_multiple_of(ALIGNMENT);

@@ -136,12 +136,17 @@ fn check_colours(arranged: &Arranged, block: usize) {
     let n_own = blocks.own_nodes(block).len();
     let first_run = blocks.run_first[block] as usize;
     let mut colours = device.colours(block).peekable();
-    for (number, run) in blocks.runs(block).enumerate() {
-        let width = run.kind.n_nodes();
-        let place: BTreeMap<u32, usize> = run.elements.iter().enumerate().map(|(at, &element)| (element, at)).collect();
+    let runs: Vec<_> = blocks.runs(block).collect();
+    let mut number = first_run;
+    for runs in super::together(&runs, device.has_mixed_colours(block)) {
+        let width = runs[0].kind.n_nodes();
+        let elements: Vec<u32> = runs.iter().flat_map(|run| run.elements).copied().collect();
+        let connectivity: Vec<u16> = runs.iter().flat_map(|run| run.connectivity).copied().collect();
+        let place: BTreeMap<u32, usize> = elements.iter().enumerate().map(|(at, &element)| (element, at)).collect();
         let mut found = BTreeSet::new();
         let mut n_colours = 0;
-        while let Some(colour) = colours.next_if(|colour| colour.run == first_run + number) {
+        while let Some(colour) = colours.next_if(|colour| colour.run == number) {
+            assert_eq!(colour.is_mixed, runs.len() > 1);
             let (mut used, mut last) = (BTreeSet::new(), None);
             assert!(!colour.elements.is_empty());
             assert_eq!(colour.connectivity.len(), (colour.elements.len() * width).next_multiple_of(8));
@@ -149,7 +154,7 @@ fn check_colours(arranged: &Arranged, block: usize) {
                 let at = place[element];
                 assert!(last < Some(at), "the order of the run is kept");
                 last = Some(at);
-                assert_eq!(nodes, &run.connectivity[at * width..(at + 1) * width]);
+                assert_eq!(nodes, &connectivity[at * width..(at + 1) * width]);
                 assert!(found.insert(element));
                 for &node in nodes.iter().filter(|&&node| usize::from(node) < n_own) {
                     assert!(used.insert(node), "two elements of a colour share an own node");
@@ -157,9 +162,10 @@ fn check_colours(arranged: &Arranged, block: usize) {
             }
             n_colours += 1;
         }
-        assert_eq!(found.len(), run.elements.len());
+        number += runs.len();
+        assert_eq!(found.len(), elements.len());
         let mut degree = vec![0; n_own];
-        run.connectivity.iter().filter_map(|&node| degree.get_mut(usize::from(node)).map(|d| *d += 1)).for_each(drop);
+        connectivity.iter().filter_map(|&node| degree.get_mut(usize::from(node)).map(|d| *d += 1)).for_each(drop);
         let least = degree.into_iter().max().unwrap();
         assert!((least..=2 * least + 2).contains(&n_colours), "{n_colours} colours where {least} are needed");
     }
@@ -242,7 +248,12 @@ fn plate_with_hole_and_crack_has_fans_everywhere() {
 
 #[test]
 fn solids_have_each_element_once() {
-    for model in [solid(9), tetrahedra(8)] {
+    // Runs of a few elements each, which share their batches.
+    let mut grains = solid(9);
+    for group in &mut grains.groups {
+        group.section.iter_mut().enumerate().for_each(|(element, section)| *section = element as u32 / 4 % 7);
+    }
+    for model in [solid(9), tetrahedra(8), grains] {
         for capacity in [30, 512] {
             let arranged = arranged(&model, Partitioner::Greedy, capacity, false);
             assert_eq!(check(&arranged), [0, 0]);
