@@ -13,7 +13,10 @@ export OMPI_MCA_mpi_yield_when_idle=1
 
 cargo build -p pogo-tools
 cargo build -p pogo-solver --features mpi
-bin=$target/debug
+# Copies: another build may put commands without MPI in their place.
+bin=$work/bin
+mkdir "$bin"
+cp "$target"/debug/pogo-{gen,block,solve} "$bin"
 
 processes() { # N ARGUMENTS OF POGO-SOLVE...
     timeout 300 mpirun "${options[@]}" -np "$1" "$bin/pogo-solve" "${@:2}" --device cpu --quiet
