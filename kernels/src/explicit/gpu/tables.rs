@@ -294,8 +294,7 @@ impl<T: Real> Tables<T> {
         let mut tables = Self {
             blocks: Vec::with_capacity(blocks.n_blocks()),
             two_steps,
-            // The kernels of coupled materials also take batches of several materials.
-            coupled: coupled || !element_materials.is_empty(),
+            coupled,
             isotropic,
             colours,
             element_materials,
@@ -375,15 +374,17 @@ impl<T: Real> Tables<T> {
 
     /// That kernel.
     pub fn kernel(&self) -> String {
+        // The kernels of coupled materials also take colours of several materials.
+        let is_coupled = self.coupled || !self.element_materials.is_empty();
         let set = match (self.laws.count_ones(), self.once) {
             _ if self.is_mixed => "matter",
-            (1, _) if !self.coupled => law_name(self.laws.trailing_zeros()),
+            (1, _) if !is_coupled => law_name(self.laws.trailing_zeros()),
             _ if self.has_one_unknown() => "flows",
             (_, false) => "plane",
             (_, true) => "solid",
         };
         let kind = if self.once { "solids" } else { "colours" };
-        let coupled = if self.coupled { "_coupled" } else { "" };
+        let coupled = if is_coupled { "_coupled" } else { "" };
         format!("{kind}_{}_{set}{coupled}", T::NAME)
     }
 

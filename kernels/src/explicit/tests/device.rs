@@ -42,14 +42,16 @@ impl Twin<'_> {
                 None => (own.start + usize::from(local)) as u32,
                 Some(at) => later[at],
             };
+            let run_of = blocks.run_of_elements(block);
             for run in self.device.colours(block) {
                 let kind = ElementKind::from_code(blocks.run_kind[run.run]).unwrap();
-                let section = blocks.run_section[run.run] as usize;
                 let [width, depth] = shape(kind);
-                let rows: Vec<&[u16]> = run.connectivity.chunks_exact(width).take(run.elements.len() / depth).collect();
+                let rows: Vec<(&[u16], &[u32])> =
+                    run.connectivity.chunks_exact(width).zip(run.elements.chunks_exact(depth)).collect();
                 for batch in rows.chunks(BATCH) {
                     let mut corners: Vec<(usize, usize, [f64; 3])> = vec![];
-                    for row in batch.iter().filter(|row| row[0] != ABSENT) {
+                    for (row, elements) in batch.iter().filter(|(row, _)| row[0] != ABSENT) {
+                        let section = blocks.run_section[run_of[&elements[0]]] as usize;
                         let ring = kind.shape() == ElementShape::Tetrahedron;
                         let elements: Vec<Vec<u16>> = if ring {
                             ring_tetrahedra(row).map(|nodes| nodes.to_vec()).collect()
@@ -95,11 +97,12 @@ impl Twin<'_> {
         let mut force = vec![0.0; self.displacement.len()];
         for block in 0..blocks.n_blocks() {
             let own = blocks.own_nodes(block);
+            let run_of = blocks.run_of_elements(block);
             for colour in self.device.colours(block) {
                 let kind = ElementKind::from_code(blocks.run_kind[colour.run]).unwrap();
-                let section = blocks.run_section[colour.run] as usize;
                 let mut touched = vec![false; own.len()];
-                for (_, local) in colour.elements.iter().zip(colour.connectivity.chunks_exact(kind.n_nodes())) {
+                for (element, local) in colour.elements.iter().zip(colour.connectivity.chunks_exact(kind.n_nodes())) {
+                    let section = blocks.run_section[run_of[element]] as usize;
                     let nodes: Vec<u32> = local.iter().map(|&local| solver_index(blocks, &[], block, local)).collect();
                     let f = self.element_force(kind, section, &nodes);
                     for ((&node, &local), f) in nodes.iter().zip(local).zip(f.chunks_exact(d)) {

@@ -59,7 +59,7 @@ impl Batches {
 }
 
 /// Colours have elements of several runs if there would be more than so many times as many batches of [`BATCH`] otherwise.
-const MOST_BATCHES: f64 = 1.5;
+const MOST_BATCHES: f64 = 2.0;
 
 /// Whether colours have elements of all runs of one kind in a block: where runs are short, as those of grains are, most threads of
 /// a device would have no element of one run alone.
