@@ -49,12 +49,18 @@ macro_rules! amplitudes {
     };
 }
 
-/// Adds the amplitudes of a further part.
-macro_rules! add_amplitudes {
-    ($f:ident, $further:ident) => {
-        for a in 0..3 {
-            for w in 0..8 {
-                $f[a][w] = $f[a][w] + $further[a][w];
+/// Amplitudes of the first part of the stiffness, to which those of a further part are added.
+macro_rules! add_part {
+    ($part:ident, $blocks:ident, $u:ident, $e:ident, $f:ident, $zero:ident) => {
+        if $part == 0 {
+            amplitudes!($blocks, $u, $e, $f);
+        } else {
+            let mut further = [[$zero; 8]; 3];
+            amplitudes!($blocks, $u, $e, further);
+            for a in 0..3 {
+                for w in 0..8 {
+                    $f[a][w] = $f[a][w] + further[a][w];
+                }
             }
         }
     };
@@ -109,13 +115,7 @@ impl<T: Real, const N: usize> Kernel for Forces<'_, T, N> {
                     Some(e) => Eight::new(std::array::from_fn(|x| if row >> x & 1 == 1 { e } else { T::default() })),
                     None => Eight::<T, I>::first_of(&e[y]),
                 };
-                if p == 0 {
-                    amplitudes!(blocks, u, e, f);
-                } else {
-                    let mut further = [[zero; 8]; 3];
-                    amplitudes!(blocks, u, e, further);
-                    add_amplitudes!(f, further);
-                }
+                add_part!(p, blocks, u, e, f, zero);
             }
             for a in 0..3 {
                 let v = walsh(f[a]);
@@ -158,13 +158,7 @@ impl<T: Real, const N: usize> Kernel for Cubes<'_, T, N> {
         let mut f = [[zero; 8]; 3];
         for p in 0..N {
             let (blocks, e) = (&parts[p], Eight::<T, I>::first_of(&stiffness[p]));
-            if p == 0 {
-                amplitudes!(blocks, u, e, f);
-            } else {
-                let mut further = [[zero; 8]; 3];
-                amplitudes!(blocks, u, e, further);
-                add_amplitudes!(f, further);
-            }
+            add_part!(p, blocks, u, e, f, zero);
         }
         for a in 0..3 {
             let v = walsh(f[a]);
