@@ -75,33 +75,17 @@ pub trait ElementStepper: Stepper<State = State> {
     /// If the displacement has the wrong length.
     fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError>;
 
-    /// Σ_m K_m (u + β_m/Δt Δu), N, for any displacement and increment: with damping in proportion to the stiffness, what a
-    /// step feels. Without it, and where steppers have none, that is [`internal_force`](Self::internal_force).
+    /// Σ_m K_m (u + β_m/Δt Δu − Σ_l Y_l z_l), N: what a step feels with damping in proportion to the stiffness and with [`Relaxation`],
+    /// for any displacement, increment and memory variables, (n_mechanisms × n_nodes × dimension,), which may be empty. Without
+    /// either, and where steppers have none, that is [`internal_force`](Self::internal_force).
     ///
     /// # Errors
     /// The device is lost.
     ///
     /// # Panics
     /// If an array has the wrong length.
-    fn lagged_force(&mut self, displacement: &[f64], _increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
+    fn viscous_force(&mut self, [displacement, _increment, _memory]: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
         self.internal_force(displacement)
-    }
-
-    /// [`lagged_force`](Self::lagged_force) less what the memory variables, (n_mechanisms × n_nodes × dimension,), take of it:
-    /// Σ_m K_m (u + β_m/Δt Δu − Σ_l Y_l z_l), N. That is what a step feels with [`Relaxation`].
-    ///
-    /// # Errors
-    /// The device is lost.
-    ///
-    /// # Panics
-    /// If an array has the wrong length.
-    fn relaxed_force(
-        &mut self,
-        displacement: &[f64],
-        increment: &[f64],
-        _memory: &[f64],
-    ) -> Result<Vec<f64>, DeviceError> {
-        self.lagged_force(displacement, increment)
     }
 
     /// What an energy sample needs of the state at step n, where it costs less than to fetch the state; else `None`.

@@ -283,17 +283,8 @@ impl ElementStepper for ShotStepper {
         self.own(|stepper| stepper.internal_force(displacement))
     }
 
-    fn lagged_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
-        self.own(|stepper| stepper.lagged_force(displacement, increment))
-    }
-
-    fn relaxed_force(
-        &mut self,
-        displacement: &[f64],
-        increment: &[f64],
-        memory: &[f64],
-    ) -> Result<Vec<f64>, DeviceError> {
-        self.own(|stepper| stepper.relaxed_force(displacement, increment, memory))
+    fn viscous_force(&mut self, motion: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
+        self.own(|stepper| stepper.viscous_force(motion))
     }
 
     fn energy_sums(&mut self) -> Result<Option<EnergySums>, DeviceError> {

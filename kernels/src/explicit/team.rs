@@ -16,7 +16,9 @@ use crate::dynamics::{Advance, PartStepper, Parts, RankPart, State, Stepper, Ste
 use crate::ranks::{Member, Ranks, Reader, Serves, Team, Writer, serve};
 
 /// A stepper of a part of a mesh that leaves messages to its caller.
-pub trait ElementPart: PartStepper + Stepper<State = State> {
+/// Its [`viscous_force`](ElementStepper::viscous_force) takes values of own nodes and halo, (n_local × dimension,), and gives that on own
+/// nodes.
+pub trait ElementPart: PartStepper + ElementStepper {
     /// First own node of each block that keeps energies, by ascending solver index: the order in which they are summed.
     fn energy_nodes(&self) -> Vec<u32>;
 
@@ -25,13 +27,6 @@ pub trait ElementPart: PartStepper + Stepper<State = State> {
 
     /// What linear constraints, or ties of fluids, added to the external work and the damped energy of the whole model in the last step, J.
     fn work_of_rows(&self) -> [f64; 2];
-
-    /// f_int on own nodes, N, (n_own × dimension,), for displacements of own nodes and halo, (n_local × dimension,), and
-    /// their increments and memory variables, or none: see [`ElementStepper::relaxed_force`].
-    ///
-    /// # Errors
-    /// The device is lost.
-    fn part_force(&mut self, motion: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError>;
 }
 
 /// What the leader orders.
@@ -64,7 +59,7 @@ pub(super) trait ElementMember: Send {
     fn advance(&mut self, order: &Advance) -> Result<Answer, DeviceError>;
     /// u, Δu and z_l of own nodes, and the energies of all steps where they are kept, (n_energy_rows, 2).
     fn own_state(&mut self) -> Result<Writer, DeviceError>;
-    /// f_int of own nodes, given displacement, increment and memory of all; see [`ElementPart::part_force`].
+    /// f_int of own nodes, given displacement, increment and memory of all, or none of the last two.
     fn own_force(&mut self, motion: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError>;
     /// Σ m Δu² and Σ (u − Δu) f_int of own nodes, and the energies that are kept; none where the state is to be sent instead.
     fn own_sums(&mut self) -> Result<Option<Writer>, DeviceError>;
@@ -163,7 +158,7 @@ impl<S: ElementPart> ElementMember for HaloMember<S> {
     fn own_force(&mut self, motion: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
         let n_numbers = motion[0].len();
         let local = motion.map(|values| self.part.stepper.part().select_local(values, n_numbers, self.dimension));
-        self.part.stepper.part_force(local.each_ref().map(Vec::as_slice))
+        self.part.stepper.viscous_force(local.each_ref().map(Vec::as_slice))
     }
 
     fn own_sums(&mut self) -> Result<Option<Writer>, DeviceError> {
@@ -298,17 +293,8 @@ impl ElementStepper for TeamStepper {
         self.force([displacement, &[], &[]])
     }
 
-    fn lagged_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
-        self.force([displacement, increment, &[]])
-    }
-
-    fn relaxed_force(
-        &mut self,
-        displacement: &[f64],
-        increment: &[f64],
-        memory: &[f64],
-    ) -> Result<Vec<f64>, DeviceError> {
-        self.force([displacement, increment, memory])
+    fn viscous_force(&mut self, motion: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
+        self.force(motion)
     }
 
     fn energy_sums(&mut self) -> Result<Option<EnergySums>, DeviceError> {

@@ -504,8 +504,8 @@ fn by_ranks<T: Real>(
     let mut whole = CpuStepper::<T>::new(problem, start, CpuOptions::new(2)).unwrap();
     let forces = whole.internal_force(&start.displacement);
     let viscous = |stepper: &mut dyn ElementStepper| {
-        let [u, du, z] = [&start.displacement, &start.increment, &start.memory];
-        [stepper.lagged_force(u, du).unwrap(), stepper.relaxed_force(u, du, z).unwrap()]
+        let [u, du, z] = [&start.displacement, &start.increment, &start.memory].map(Vec::as_slice);
+        [[u, du, &[]], [u, du, z]].map(|motion: [&[f64]; 3]| stepper.viscous_force(motion).unwrap())
     };
     let viscous_forces = viscous(&mut whole);
     let mut expected = Vec::new();

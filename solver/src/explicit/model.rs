@@ -103,7 +103,7 @@ impl Stepped for Model<'_> {
                 }
                 if due.frame && self.matter.is_viscous() {
                     let State { displacement, increment, memory, .. } = &state;
-                    internal_force = self.stepper.relaxed_force(displacement, increment, memory)?;
+                    internal_force = self.stepper.viscous_force([displacement, increment, memory])?;
                 }
                 (sums, due.frame.then_some((state, internal_force)))
             }

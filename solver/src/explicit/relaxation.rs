@@ -89,7 +89,7 @@ pub(super) fn free_energy(
         let mut memory = vec![0.0; state.memory.len()];
         memory[mechanism * n..(mechanism + 1) * n].copy_from_slice(&z);
         // −K_l z_l.
-        let force = stepper.relaxed_force(&nothing, &nothing, &memory)?;
+        let force = stepper.viscous_force([&nothing, &nothing, &memory])?;
         sum += force.iter().zip(u.iter().zip(&z)).map(|(force, (u, z))| (2.0 * u - z) * force).sum::<f64>();
     }
     Ok(sum)

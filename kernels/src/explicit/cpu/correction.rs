@@ -37,10 +37,14 @@ impl Correction {
         part: &Part,
         team: Option<Team<'_>>,
     ) -> Result<Option<Self>, StepperError> {
-        if let Some(held) = Held::new(tables, problem, part, team)? {
-            return Ok(Some(Self::Rows(Box::new(held))));
-        }
-        Ok(Ties::new(tables, problem, part, team)?.map(|ties| Self::Ties(Box::new(ties))))
+        let is_without_others = part.n_own() < problem.mesh.n_nodes() && team.is_none();
+        Ok(match (problem.rows.is_empty(), problem.tied.is_empty()) {
+            (true, true) => None,
+            (false, _) if is_without_others => return Err(StepperError::Linear),
+            (false, _) => Some(Self::Rows(Box::new(Held::new(tables, problem, (part, team))?))),
+            _ if is_without_others => return Err(StepperError::Tied),
+            _ => Some(Self::Ties(Box::new(Ties::new(tables, problem, (part, team))))),
+        })
     }
 
     /// The blocks that wait for a step to be corrected.

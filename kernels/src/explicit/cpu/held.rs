@@ -65,22 +65,15 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// None without constraints.
+    /// Those of a part, whose team has the others.
     ///
     /// # Errors
-    /// Constraints that cannot be solved; a part of a model without a team.
+    /// Constraints that cannot be solved.
     pub fn new<T: Real>(
         tables: &Tables<T>,
         problem: &Problem,
-        part: &Part,
-        team: Option<Team<'_>>,
-    ) -> Result<Option<Self>, StepperError> {
-        if problem.rows.is_empty() {
-            return Ok(None);
-        }
-        if part.n_own() < problem.mesh.n_nodes() && team.is_none() {
-            return Err(StepperError::Linear);
-        }
+        (part, team): (&Part, Option<Team<'_>>),
+    ) -> Result<Self, StepperError> {
         let d = tables.dimension as u64;
         let projection = problem.projection()?;
         let rows = Places::new(tables);
@@ -95,7 +88,7 @@ impl Held {
         let n_dofs = problem.rows.n_dofs;
         let columns = || problem.monitors.iter().copied().enumerate();
         let nodes: Vec<usize> = touched.iter().map(|dof| (dof / d) as usize).collect();
-        Ok(Some(Self {
+        Ok(Self {
             owners: team.map(|team| Owners::new(team, &nodes)),
             places: touched.iter().map(place).collect(),
             loads: problem.forces.iter().filter_map(|f| load(f.dof, f.signal, f.value)).collect(),
@@ -107,7 +100,7 @@ impl Held {
             free: vec![0.0; touched.len()],
             found: Projected::default(),
             projection,
-        }))
+        })
     }
 
     /// The blocks that wait for a step to be corrected.

@@ -376,17 +376,8 @@ impl<T: Real> ElementStepper for CpuStepper<T> {
         Ok(Self::internal_force(self, displacement))
     }
 
-    fn lagged_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
-        Ok(self.force(displacement, increment))
-    }
-
-    fn relaxed_force(
-        &mut self,
-        displacement: &[f64],
-        increment: &[f64],
-        memory: &[f64],
-    ) -> Result<Vec<f64>, DeviceError> {
-        Ok(self.force_with_memory(displacement, increment, memory))
+    fn viscous_force(&mut self, motion: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
+        Ok(self.force(motion))
     }
 }
 
@@ -403,10 +394,6 @@ impl<T: Real> ElementPart for CpuStepper<T> {
 
     fn work_of_rows(&self) -> [f64; 2] {
         self.corrected_work[0][0]
-    }
-
-    fn part_force(&mut self, [displacement, increment, memory]: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
-        Ok(self.force_with_memory(displacement, increment, memory))
     }
 }
 

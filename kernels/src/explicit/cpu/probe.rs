@@ -26,16 +26,11 @@ impl<T: Real> CpuStepper<T> {
     /// # Panics
     /// If the displacement has the wrong length.
     pub fn internal_force(&self, displacement: &[f64]) -> Vec<f64> {
-        self.force(displacement, &[])
+        self.force([displacement, &[], &[]])
     }
 
-    /// The same with the lags of an increment, which may be empty.
-    pub(super) fn force(&self, displacement: &[f64], increment: &[f64]) -> Vec<f64> {
-        self.force_with_memory(displacement, increment, &[])
-    }
-
-    /// The same with memory variables, (n_mechanisms × n_local × dimension,), too, which may be empty.
-    pub(super) fn force_with_memory(&self, displacement: &[f64], increment: &[f64], memory: &[f64]) -> Vec<f64> {
+    /// The same with the lags of an increment and with memory variables, (n_mechanisms × n_local × dimension,), which may be empty.
+    pub(super) fn force(&self, [displacement, increment, memory]: [&[f64]; 3]) -> Vec<f64> {
         let (tables, d) = (&self.tables, self.tables.dimension);
         assert_eq!(displacement.len(), self.part.n_local() * d, "displacement has the wrong length");
         let is_lagged = tables.is_lagged && !increment.is_empty();

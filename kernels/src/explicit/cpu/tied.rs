@@ -26,7 +26,7 @@ use super::step::{Arrays, Signals};
 use super::tables::Tables;
 use crate::dynamics::Part;
 use crate::explicit::dashpot::{Dashpot, DashpotStep};
-use crate::explicit::problem::{Problem, StepperError};
+use crate::explicit::problem::Problem;
 use crate::simd::Real;
 
 /// Areas that take about as long as a corner of an element. It weighs this turn against those of blocks.
@@ -112,22 +112,8 @@ fn rows(problem: &Problem) -> [Rows; 2] {
 }
 
 impl Ties {
-    /// None without ties of fluids.
-    ///
-    /// # Errors
-    /// A part of a model without a team.
-    pub fn new<T: Real>(
-        tables: &Tables<T>,
-        problem: &Problem,
-        part: &Part,
-        team: Option<Team<'_>>,
-    ) -> Result<Option<Self>, StepperError> {
-        if problem.tied.is_empty() {
-            return Ok(None);
-        }
-        if part.n_own() < problem.mesh.n_nodes() && team.is_none() {
-            return Err(StepperError::Tied);
-        }
+    /// Those of a part, whose team has the others.
+    pub fn new<T: Real>(tables: &Tables<T>, problem: &Problem, (part, team): (&Part, Option<Team<'_>>)) -> Self {
         let d = tables.dimension;
         let [of_solids, of_fluids] = rows(problem);
         let all = of_solids.keys().map(|&node| (node, d)).chain(of_fluids.keys().map(|&node| (node, 1)));
@@ -159,7 +145,7 @@ impl Ties {
             let place = find(dof)?;
             Some((column, nodes.partition_point(|node: &Node| node.places.end <= place), place))
         });
-        Ok(Some(Self {
+        Self {
             owners: team.map(|team| Owners::new(team, &node_of_places)),
             loads: problem.forces.iter().filter_map(|f| load(f.dof, f.signal, f.value)).collect(),
             monitors: monitors.collect(),
@@ -169,7 +155,7 @@ impl Ties {
             free: vec![0.0; node_of_places.len()],
             nodes,
             areas,
-        }))
+        }
     }
 
     /// The blocks that wait for a step to be corrected.

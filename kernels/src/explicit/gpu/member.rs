@@ -205,10 +205,11 @@ impl<T: Real> ElementMember for GpuMember<T> {
         Ok(answer)
     }
 
-    fn own_force(&mut self, [displacement, increment, memory]: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
+    fn own_force(&mut self, motion: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
+        let [displacement, increment, _] = motion;
         let force = match increment.is_empty() {
             true => ElementStepper::internal_force(&mut self.stepper, displacement)?,
-            false => self.stepper.relaxed_force(displacement, increment, memory)?,
+            false => self.stepper.viscous_force(motion)?,
         };
         Ok(self.part.select(&force, self.dimension))
     }

@@ -661,16 +661,7 @@ impl<T: Real> ElementStepper for GpuStepper<T> {
         Ok(self.unknowns.widen(force.to_vec()?.into_iter()))
     }
 
-    fn lagged_force(&mut self, displacement: &[f64], increment: &[f64]) -> Result<Vec<f64>, DeviceError> {
-        self.relaxed_force(displacement, increment, &[])
-    }
-
-    fn relaxed_force(
-        &mut self,
-        displacement: &[f64],
-        increment: &[f64],
-        memory: &[f64],
-    ) -> Result<Vec<f64>, DeviceError> {
+    fn viscous_force(&mut self, [displacement, increment, memory]: [&[f64]; 3]) -> Result<Vec<f64>, DeviceError> {
         let Some(viscous) = &self.viscous else { return self.internal_force(displacement) };
         self.gpu.enter()?;
         assert!(memory.is_empty() || memory.len() == viscous.memory.len(), "memory has the wrong length");

@@ -48,7 +48,7 @@ fn errors<T: Real>(case: &Case, threads: usize) -> [f64; 2] {
     for k in 0..steps {
         stepper.advance(1, &table.of_step(k), &[], &mut Vec::new()).unwrap();
         let after = stepper.state().unwrap();
-        let mut net = stepper.lagged_force(&before.displacement, &before.increment).unwrap();
+        let mut net = stepper.viscous_force([&before.displacement, &before.increment, &[]]).unwrap();
         let elastic = stepper.internal_force(&before.displacement);
         for dof in 0..n_nodes * d {
             let sum = before.increment[dof] + after.increment[dof];

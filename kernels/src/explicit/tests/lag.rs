@@ -45,9 +45,9 @@ fn lagged_forces_are_those_of_the_dense_elements() {
             let options = CpuOptions { level, ..CpuOptions::new(2) };
             let mut double = CpuStepper::<f64>::new(&problem, &case.rest(), options).unwrap();
             let mut single = CpuStepper::<f32>::new(&problem, &case.rest(), options).unwrap();
-            let error = difference(&double.lagged_force(&u, &du).unwrap(), &expected);
+            let error = difference(&double.viscous_force([&u, &du, &[]]).unwrap(), &expected);
             assert!(error < 1e-13, "{kind:?}, {level:?}: {error:e}");
-            let error = difference(&single.lagged_force(&u, &du).unwrap(), &expected);
+            let error = difference(&single.viscous_force([&u, &du, &[]]).unwrap(), &expected);
             assert!(error < 2e-6, "{kind:?}, {level:?}, single: {error:e}");
             let error = difference(&double.internal_force(&u), &without);
             assert!(error < 1e-13, "{kind:?}, {level:?}, without lags: {error:e}");

@@ -49,9 +49,9 @@ fn relaxed_forces_are_those_of_the_dense_elements() {
             let options = CpuOptions { level, ..CpuOptions::new(2) };
             let mut double = CpuStepper::<f64>::new(&problem, &rest, options).unwrap();
             let mut single = CpuStepper::<f32>::new(&problem, &rest, options).unwrap();
-            let error = difference(&double.relaxed_force(&u, &du, &memory).unwrap(), &expected);
+            let error = difference(&double.viscous_force([&u, &du, &memory]).unwrap(), &expected);
             assert!(error < 1e-13, "{kind:?}, {level:?}: {error:e}");
-            let error = difference(&single.relaxed_force(&u, &du, &memory).unwrap(), &expected);
+            let error = difference(&single.viscous_force([&u, &du, &memory]).unwrap(), &expected);
             assert!(error < 4e-6, "{kind:?}, {level:?}, single: {error:e}");
         }
     }
