@@ -16,6 +16,7 @@ mod solids;
 mod tests;
 
 use pogo_formats::explicit::block::corner::BATCH;
+use pogo_formats::explicit::block::ring::shape;
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord, Run};
 use pogo_formats::mesh::{ElementKind, ElementLaw};
 use pogo_formats::timings::timed;
@@ -66,7 +67,10 @@ const MOST_BATCHES: f64 = 2.0;
 fn mixes_runs(blocks: &BlocksView) -> bool {
     let of_block = |block: usize| {
         let runs: Vec<Run> = blocks.runs(block).collect();
-        let n_batches = |runs: &[Run]| runs.iter().map(|run| run.elements.len()).sum::<usize>().div_ceil(BATCH);
+        let n_batches = |runs: &[Run]| {
+            let most = BATCH * shape(runs[0].kind)[1];
+            runs.iter().map(|run| run.elements.len()).sum::<usize>().div_ceil(most)
+        };
         [false, true].map(|is_mixed| together(&runs, is_mixed).map(n_batches).sum::<usize>())
     };
     let of_all = (0..blocks.n_blocks()).into_par_iter().map(of_block);
