@@ -75,9 +75,9 @@ pub trait ElementStepper: Stepper<State = State> {
     /// If the displacement has the wrong length.
     fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError>;
 
-    /// Σ_m K_m (u + β_m/Δt Δu − Σ_l Y_l z_l), N: what a step feels with damping in proportion to the stiffness and with [`Relaxation`],
-    /// for any displacement, increment and memory variables, (n_mechanisms × n_nodes × dimension,), which may be empty. Without
-    /// either, and where steppers have none, that is [`internal_force`](Self::internal_force).
+    /// Σ_m K_m (u + β_m/Δt Δu − Σ_l Y_l z_l), N, for any displacement, increment and memory variables, (n_mechanisms × n_nodes ×
+    /// dimension,): what a step feels with damping in proportion to the stiffness and with [`Relaxation`]. The last two may be
+    /// empty. Without damping and mechanisms, and where steppers have none, that is [`internal_force`](Self::internal_force).
     ///
     /// # Errors
     /// The device is lost.

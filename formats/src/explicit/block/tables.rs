@@ -46,12 +46,12 @@ tables! {
     /// Tables for devices that step one block with many threads at once: which elements may add their forces at the same
     /// time, and which triangles surround a node.
     ///
-    /// *Colours*, in the plane: the elements of each run of a block, or of all runs of one kind where runs are short, put into batches in which no two elements share a node of
-    /// the block's own. Nodes of the halo may be shared: they get no forces. A block with fans may have no colours: they are
+    /// *Colours*, in the plane: the elements of each run of a block, put into batches in which no two elements share a node of
+    /// the block's own. Where runs are short, as in grains, the elements of all runs of one kind are put together. Nodes of the halo may be shared: they get no forces. A block with fans may have no colours: they are
     /// only for elements whose stiffness is scaled one by one.
     ///
     /// In space half of the elements touch more than one block. The first block that an element touches has it, and passes the
-    /// forces on nodes of *later* blocks on to those. Here a colour is a whole run, or all runs of one kind where runs are short, and local index l ≥ n_own means
+    /// forces on nodes of *later* blocks on to those. Here a colour is a whole run, or all short runs of a kind, and local index l ≥ n_own means
     /// `later_nodes[later_first[b] + l − n_own]`. Tetrahedra stand in [rings](super::ring) of eight nodes and six elements.
     /// Elements, turned as needed, and rings stand in batches, with [corners](super::corner) for nodes. A block with more local
     /// nodes than corners can name has none. A force that is passed on has a row of its own; the rows of one node follow each other.

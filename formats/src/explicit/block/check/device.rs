@@ -149,8 +149,8 @@ fn fans(blocks: &BlocksView, device: &DeviceView, block: usize, solid: bool) -> 
     require(next == further.end, || format!("block {block}: further fans of no node"))
 }
 
-/// In the plane the colours of each run, or of all runs of its kind, hold its elements, each once, and no two of one colour share an own node, unless a block with fans has
-/// no colours; the fans of each own node hold its triangles, each once; the fans of the halo are those of the blocks that own it.
+/// In the plane the colours of each run, or of all runs of its kind, hold its elements, each once, and no two of one colour share
+/// an own node, unless a block with fans has no colours; the fans of each own node hold its triangles, each once; the fans of the halo are those of the blocks that own it.
 pub(super) fn agreement(blocks: &BlocksView, device: &DeviceView) -> Check {
     let solid = solids::are_there(blocks);
     if solid {
