@@ -76,7 +76,7 @@ pub trait ElementStepper: Stepper<State = State> {
     fn internal_force(&mut self, displacement: &[f64]) -> Result<Vec<f64>, DeviceError>;
 
     /// Σ_m K_m (u + β_m/Δt Δu − Σ_l Y_l z_l), N, for any displacement, increment and memory variables, (n_mechanisms × n_nodes ×
-    /// dimension,): what a step feels with damping in proportion to the stiffness and with [`Relaxation`]. The last two may be
+    /// dimension,): what a step feels with damping in proportion to the stiffness and with [`Relaxation`]. The memory may be
     /// empty. Without damping and mechanisms, and where steppers have none, that is [`internal_force`](Self::internal_force).
     ///
     /// # Errors
