@@ -66,13 +66,18 @@ commands() {
         "$bin/pogo-block" "$work/$kind.inp" --job "$work/end.toml" -o "$work/$kind-end.blk" --quiet
         models+=("$kind-end")
     done
-    for kind in CPE4 C3D8 C3D8R; do
-        "$python" tests/python/tied_boxes.py $kind 12 "$work/$kind-tied.inp"
-        "$bin/pogo-block" "$work/$kind-tied.inp" -o "$work/$kind-tied.blk" --quiet
-        models+=("$kind-tied")
-    done
     # Elements that feel more than the displacement.
     damped >"$work/damped.toml"
+    # Constraints alone and beside all these, and beside a fluid that is tied.
+    for kind in CPE4 C3D8 C3D8R; do
+        "$python" tests/python/tied_boxes.py $kind 12 "$work/$kind-tied.inp"
+        "$python" tests/python/tied_boxes.py $kind 12 "$work/$kind-water.inp" water
+        "$bin/pogo-block" "$work/$kind-tied.inp" -o "$work/$kind-tied.blk" --quiet
+        "$bin/pogo-block" "$work/$kind-tied.inp" --job "$work/end.toml" --job "$work/damped.toml" -o "$work/$kind-tied-end.blk" --quiet
+        "$bin/pogo-block" "$work/$kind-water.inp" -o "$work/$kind-water.blk" --quiet
+        "$bin/pogo-block" "$work/$kind-water.inp" --job "$work/end.toml" -o "$work/$kind-water-end.blk" --quiet
+        models+=("$kind-tied" "$kind-tied-end" "$kind-water" "$kind-water-end")
+    done
     for kind in cpe3 cpe4r c3d4 c3d8; do
         "$bin/pogo-block" "$work/$kind.inp" --job "$work/damped.toml" -o "$work/$kind-damped.blk" --quiet
         models+=("$kind-damped")

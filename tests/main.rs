@@ -15,6 +15,7 @@ mod impedance;
 mod independent;
 mod memory;
 mod meshes;
+mod mirrored;
 mod plane_waves;
 mod pogo_files;
 mod pogo_results;

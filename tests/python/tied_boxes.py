@@ -1,7 +1,8 @@
-"""Writes a deck of two boxes of other meshes, one beside the other: tied_boxes.py KIND CELLS FILE.
+"""Writes a deck of two boxes of other meshes, one beside the other: tied_boxes.py KIND CELLS FILE [water].
 
 The second is tied to the first, its far side belongs to a rigid body, and an equation joins two nodes of the near side of the first,
-which a burst pushes. KIND is CPE4, C3D8 or C3D8R; the first box has CELLS along each edge."""
+which a burst pushes. KIND is CPE4, C3D8 or C3D8R; the first box has CELLS along each edge. With `water` a box of it, with a mesh of its
+own, is tied to the near side of the first."""
 
 import sys
 
@@ -50,15 +51,20 @@ def main():
     width = 1e-3 * cells
     near = Box(0.0, width, cells, dimension, 1)
     far = Box(width, width, round(1.3 * cells), dimension, 1 + len(near.places()))
-    text = "*Heading\n*Node\n" + "".join(f"{node}\n" for box in (near, far) for node in box.nodes())
-    text += f"*Element, type={kind}, elset=ALL\n"
-    joint, number = {near: [], far: []}, 0
-    for box, column in ((near, near.n - 1), (far, 0)):
+    water = Box(-width, width, round(0.8 * cells), dimension, far.first + len(far.places()))
+    boxes = [near, far] + ([water] if "water" in sys.argv[4:] else [])
+    text = "*Heading\n*Node\n" + "".join(f"{node}\n" for box in boxes for node in box.nodes())
+    joint, wet, number = {near: [], far: [], water: []}, [], 0
+    for box, column in ((near, near.n - 1), (far, 0), (water, water.n - 1))[: len(boxes)]:
+        acoustic = kind.replace("CPE", "AC2D").replace("C3D", "AC3D")
+        text += f"*Element, type={acoustic}, elset=WATER\n" if box is water else f"*Element, type={kind}, elset=ALL\n"
         for i, nodes in box.elements():
             number += 1
             text += f"{number}, " + ", ".join(map(str, nodes)) + "\n"
             if i == column:
                 joint[box].append(number)
+            if box is near and i == 0:
+                wet.append(number)
     right, left = ("S4", "S6") if dimension == 3 else ("S2", "S4")
     text += f"*Elset, elset=FIRST\n{lines(joint[near])}*Elset, elset=SECOND\n{lines(joint[far])}"
     text += f"*Surface, name=MASTER\nFIRST, {right}\n*Surface, name=SLAVE\nSECOND, {left}\n"
@@ -69,13 +75,20 @@ def main():
     text += "" if dimension == 3 else "1.,\n"
     text += "*Amplitude, name=BURST\n" + "".join(f"{1e-7 * k:.3e}, {value}\n" for k, value in enumerate(BURST))
     text += "*Tie, name=JOINT\nSLAVE, MASTER\n"
+    if water in boxes:
+        text += f"*Elset, elset=DRY\n{lines(wet)}*Elset, elset=WET\n{lines(joint[water])}"
+        text += f"*Surface, name=DRYFACE\nDRY, {left}\n*Surface, name=WETFACE\nWET, {right}\n*Tie, name=BATH\nDRYFACE, WETFACE\n"
+        text += "*Material, name=WATER\n*Density\n1000.\n*Acoustic Medium, bulk modulus\n2.2e9,\n"
+        text += "*Solid Section, elset=WATER, material=WATER\n" + ("" if dimension == 3 else "1.,\n")
+        text += f"*Nset, nset=HEARD\n{lines([water.side(water.n)[0], water.side(water.n - 2)[1]])}"
     middle = ", ".join([f"{2 * width:.6e}"] + [f"{width / 2:.6e}"] * (dimension - 1))
     text += f"*Node, nset=REF\n9000001, {middle}\n*Rigid Body, pin nset=END, ref node=9000001\n"
     text += f"*Equation\n2\n{pushed}, 1, 1., {opposite}, 1, -0.5\n"
     increment = 0.4 * far.h / 6000
     text += f"*Step\n*Dynamic, Explicit, direct user control\n{increment:.3e}, {STEPS * increment:.3e}\n"
     text += f"*Cload, amplitude=BURST\n{pushed}, 1, 1e4\n{pushed}, 2, 3e3\n"
-    text += "*Output, history, frequency=2\n*Node Output, nset=WATCH\nU\n*End Step\n"
+    text += "*Output, history, frequency=2\n*Node Output, nset=WATCH\nU\n"
+    text += "*Node Output, nset=HEARD\nPOR\n*End Step\n" if water in boxes else "*End Step\n"
     with open(path, "w") as file:
         file.write(text)
 

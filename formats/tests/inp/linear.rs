@@ -87,10 +87,14 @@ fn springs_have_no_linear_constraints() {
 }
 
 #[test]
-fn fluids_and_constraints_are_refused_together() {
+fn constraints_of_a_fluid_are_refused() {
     let fluid = SQUARE.replace("CPE3", "AC2D3").replace("*Elastic\n 2.1e11, 0.3", "*Acoustic Medium\n 2.2e9,");
     let error = refusal(&with(&fluid, "*Equation\n 2\n 1, 1, 1., 2, 1, -1.\n"));
-    assert!(error.contains("*EQUATION: linear constraints are computed in models of solids alone"), "{error}");
+    assert!(error.contains("*EQUATION names node 1 of a fluid, which has a pressure and no displacement"), "{error}");
+    // Beside a fluid they may be.
+    let rows = "*Equation\n 2\n 5, 1, 1., 8, 1, -1.\n";
+    let (model, _) = deck(&(WATER_BESIDE_STEEL.to_owned() + rows + RUN)).finish().unwrap();
+    assert_eq!(model.setup.linear.n_rows(), 1);
 }
 
 /// One face of water beside two of steel, a little apart.

@@ -32,6 +32,7 @@ mod projection;
 mod relaxation;
 mod shots;
 mod team;
+mod ties;
 mod units;
 
 #[cfg(test)]
@@ -45,7 +46,7 @@ use gpu::GpuMember;
 pub use gpu::{GpuError, GpuOptions, GpuReport, GpuShots, GpuStepper, KernelReport, MOST_SHOTS_AT_ONCE, gpu_modules};
 pub use make::{cpu_stepper, gpu_shot, gpu_stepper};
 pub use problem::{Problem, StepperError, WetPair};
-pub use projection::{LinearRows, Projected, Projection, ProjectionError};
+pub use projection::{Inertia, LinearRows, Projected, Projection, ProjectionError};
 pub use relaxation::{MOST_MECHANISMS, Relaxation};
 pub use shots::{Seat, seats};
 pub use team::{ElementPart, PartMember, TeamStepper};

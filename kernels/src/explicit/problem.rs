@@ -8,7 +8,7 @@ use pogo_formats::mesh::MeshView;
 use super::dashpot::Dashpot;
 use super::elements::SectionProperties;
 use super::groups::groups_of;
-use super::projection::{LinearRows, Projection, ProjectionError};
+use super::projection::{Inertia, LinearRows, Projection, ProjectionError};
 use super::relaxation::Relaxation;
 use crate::dynamics::{Constraint, ModelError, NodalForce, State, check_dofs, check_length};
 
@@ -41,19 +41,19 @@ pub struct Problem<'a> {
     pub forces: Vec<NodalForce>,
     /// Prescribed components.
     pub constraints: Vec<Constraint>,
-    /// Degrees of freedom whose u_n and Δu_{n+1} are recorded at each recorded step. With linear constraints also n_dofs + a
-    /// degree of freedom: the first number recorded is the force that they put on it, N. With relaxation also (1 + l) n_dofs + a
-    /// degree of freedom: the first number recorded is z_l, m.
+    /// Degrees of freedom whose u_n and Δu_{n+1} are recorded at each recorded step. With relaxation also (1 + l) n_dofs + a
+    /// degree of freedom: the first number recorded is z_l, m. With linear constraints also [`Self::monitor_of_force`] of a degree
+    /// of freedom: the first number recorded is the force that they put on it, N.
     pub monitors: Vec<u64>,
     /// Displacements that are copied after each step. Nodes that are copied to have no mass, and neither forces nor
     /// constraints nor monitors.
     pub copied: CopiedDisplacements,
-    /// Linear constraints. None in a model with fluids, dashpots, stiffness-proportional damping or relaxation.
+    /// Linear constraints, of solids alone. None in a model with copied displacements.
     pub rows: LinearRows,
     /// Where fluids and solids share faces. Both nodes of a pair are in the same block, and in no other pair.
     pub wet: Vec<WetPair>,
-    /// Where fluids are tied to solids: any number of pairs a node, in any blocks. None of these nodes is in `wet`. None on
-    /// devices, or in a model with linear constraints, lags or copied displacements.
+    /// Where fluids are tied to solids: any number of pairs a node, in any blocks. None of these nodes is in `wet`. None in a
+    /// model with lags or copied displacements.
     pub tied: Vec<WetPair>,
 }
 
@@ -95,9 +95,6 @@ pub enum StepperError {
     /// Displacements are copied on a device, or from nodes that a part of a model does not read.
     #[error("displacements that are copied from node to node need a stepper on the CPU, which reads both nodes")]
     Copied,
-    /// On a device, what devices do not compute.
-    #[error("{what} is computed on the CPU only")]
-    OnlyOnCpu { what: &'static str },
     /// Linear constraints in a part of a model that no ranks complete.
     #[error("linear constraints need a stepper of the whole model, or steppers of all its parts")]
     Linear,
@@ -105,7 +102,7 @@ pub enum StepperError {
     #[error("linear constraints are not computed together with {what}")]
     LinearWith { what: &'static str },
     /// Ties of fluids in a part of a model that no ranks complete.
-    #[error("fluids tied to solids need a stepper of the whole model, or steppers of all its parts on CPUs")]
+    #[error("fluids tied to solids need a stepper of the whole model, or steppers of all its parts")]
     Tied,
     /// Ties of fluids beside what they are not computed with.
     #[error("ties between fluids and solids are not computed together with {what}")]
@@ -165,11 +162,6 @@ impl Problem<'_> {
         (!self.relaxation.is_empty()).then_some("damping by relaxation mechanisms ([relaxation])")
     }
 
-    /// What devices do not compute, as a user knows it.
-    pub fn only_on_cpu(&self) -> Option<&'static str> {
-        (!self.tied.is_empty()).then_some("a tie between a fluid and a solid (*TIE)")
-    }
-
     /// (1 − q) / (1 + q) and α m / 4Δt, kg/s², of a node, q = αΔt/2.
     pub(super) fn damping(&self, node: usize) -> [f64; 2] {
         let (alpha, dt) = (self.damping_rate_of(node), self.time_increment);
@@ -202,17 +194,8 @@ impl Problem<'_> {
 
     /// What linear constraints are not computed with.
     pub fn beside_rows(&self) -> Option<&'static str> {
-        if self.rows.is_empty() {
-            return None;
-        }
-        let found = [
-            (self.mesh.has_fluid(), "fluids (acoustic elements)"),
-            (self.is_lagged(), "stiffness-proportional damping (BETA)"),
-            (!self.relaxation.is_empty(), "damping by relaxation mechanisms ([relaxation])"),
-            (!self.dashpots.is_empty(), "an impedance boundary (infinite elements)"),
-            (!self.copied.is_empty(), "periodic sides (mpi)"),
-        ];
-        found.into_iter().find(|(is_there, _)| *is_there).map(|(_, what)| what)
+        let is_there = !(self.rows.is_empty() || self.copied.is_empty());
+        is_there.then_some("periodic sides (mpi)")
     }
 
     /// What ties of fluids are not computed with.
@@ -221,7 +204,6 @@ impl Problem<'_> {
             return None;
         }
         let found = [
-            (!self.rows.is_empty(), "linear constraints"),
             (self.is_viscous(), "stiffness-proportional damping (BETA) or relaxation mechanisms"),
             (!self.copied.is_empty(), "periodic sides (mpi)"),
         ];
@@ -235,15 +217,27 @@ impl Problem<'_> {
 
     /// The projection onto the linear constraints.
     pub(super) fn projection(&self) -> Result<Projection, ProjectionError> {
-        let d = self.mesh.dimension as u64;
-        let mut is_prescribed = vec![false; self.mesh.n_nodes() * self.mesh.dimension];
-        self.constraints.iter().for_each(|held| is_prescribed[held.dof as usize] = true);
-        let inverse_mass = |dof: u64| {
-            let node = (dof / d) as usize;
-            let mass = self.lumped_mass[node] * (1.0 + 0.5 * self.damping_rate_of(node) * self.time_increment);
-            if is_prescribed[dof as usize] || mass <= 0.0 { 0.0 } else { 1.0 / mass }
+        let mut constraints = self.constraints.clone();
+        constraints.sort_unstable_by_key(|held| held.dof);
+        let inertia = Inertia {
+            dimension: self.mesh.dimension,
+            lumped_mass: &self.lumped_mass,
+            damping_rate: &self.damping_rate,
+            dashpots: &self.dashpots,
+            time_increment: self.time_increment,
+            constraints: &constraints,
         };
-        Projection::new(&self.rows, inverse_mass)
+        Projection::new(&self.rows, &inertia)
+    }
+
+    /// What monitors the force of linear constraints on a degree of freedom; see [`monitors`](Self::monitors).
+    pub fn monitor_of_force(&self, dof: u64) -> u64 {
+        (1 + self.relaxation.rates.len() as u64) * self.rows.n_dofs + dof
+    }
+
+    /// The degree of freedom on which a monitor records the force of linear constraints.
+    pub(super) fn force_of_monitor(&self, monitor: u64) -> Option<u64> {
+        monitor.checked_sub(self.monitor_of_force(0)).filter(|_| !self.rows.is_empty())
     }
 
     fn check_rows(&self, n_dofs: usize) -> Result<(), StepperError> {
@@ -258,7 +252,12 @@ impl Problem<'_> {
         if let Some(&dof) = self.rows.dofs.iter().find(|&&dof| dof >= end) {
             return Err(ModelError::Dof { what: "linear constraint", dof, n_dofs: end as usize }.into());
         }
-        Ok(())
+        let fluid = self.mesh.fluid_nodes();
+        let is_fluid = |dof: u64| fluid.get((dof / self.mesh.dimension as u64) as usize).is_some_and(|&fluid| fluid);
+        match self.rows.dofs.iter().any(|&dof| dof < self.rows.n_dofs && is_fluid(dof)) {
+            true => Err(StepperError::LinearWith { what: "the pressure of a fluid" }),
+            false => Ok(()),
+        }
     }
 
     /// That lengths and references agree, for the state of `n_nodes` nodes.
@@ -312,8 +311,8 @@ impl Problem<'_> {
             check_length("nodes", pair.fluid.max(pair.solid) as usize + 1, mesh.n_nodes())?;
         }
         let n_dofs = mesh.n_nodes() * mesh.dimension;
-        // Beyond, those of linear constraints record the force on a degree of freedom, and those of relaxation its memory.
-        let n_beyond = if self.rows.is_empty() { self.relaxation.rates.len() } else { 1 };
+        // Beyond, those of relaxation record the memory of a degree of freedom, and those of linear constraints the force on it.
+        let n_beyond = self.relaxation.rates.len() + usize::from(!self.rows.is_empty());
         let limit = (1 + n_beyond) * n_dofs;
         check_dofs(n_dofs, &self.forces, &self.constraints, &[])?;
         check_dofs(limit, &[], &[], &self.monitors)?;

@@ -4,6 +4,7 @@
 mod device;
 mod gpu;
 mod ground;
+mod held;
 mod lag;
 mod relaxation;
 
@@ -23,6 +24,7 @@ use crate::simd::{Level, Real};
 use crate::test_support::{anisotropic, box_blocks, box_mesh, isotropic, noise, section};
 
 /// A mesh in blocks with its sections.
+#[derive(Clone)]
 struct Case {
     mesh: Mesh,
     blocks: Blocks,
@@ -688,101 +690,6 @@ fn copied_displacements_are_those_of_steps_with_copies_in_between() {
     }
 }
 
-/// Rows of several kinds over nodes of every block: pairs, a node that many follow, a repeated row, and a massless unknown.
-fn rows_of(n_nodes: usize, d: usize) -> LinearRows {
-    let mut rows = LinearRows { first: vec![0], n_dofs: (n_nodes * d) as u64, n_massless: 1, ..LinearRows::default() };
-    let mut push = |terms: &[(u64, f64)]| {
-        rows.dofs.extend(terms.iter().map(|term| term.0));
-        rows.coefficients.extend(terms.iter().map(|term| term.1));
-        rows.first.push(rows.dofs.len() as u32);
-    };
-    let n = n_nodes as u64;
-    for k in 1..n / 9 {
-        push(&[(9 * k, 1.0), ((9 * k + 4) * (d as u64 - 1) % (n * d as u64), -0.5 - 0.01 * k as f64)]);
-    }
-    push(&[(9, 2.0), ((13) * (d as u64 - 1) % (n * d as u64), -1.02)]);
-    for k in 0..12 {
-        push(&[(n * d as u64 - 1 - 2 * k, 1.0), (1, -1.0), (n * d as u64, 0.3 * k as f64)]);
-    }
-    rows
-}
-
-fn constrained<T: Real>(kind: ElementKind, case: &Case, threads: usize) {
-    let mut problem = case.problem();
-    let (n_nodes, d) = (case.mesh.n_nodes(), case.mesh.dimension as usize);
-    problem.rows = rows_of(n_nodes, d);
-    problem.damping_rate = (0..n_nodes).map(|i| if i % 5 == 0 { 1e-2 / problem.time_increment } else { 0.0 }).collect();
-    problem.forces =
-        vec![NodalForce { dof: 9, signal: 0, value: 100.0 }, NodalForce { dof: 2, signal: 0, value: 50.0 }];
-    problem.constraints = vec![Constraint { dof: 1, signal: 0, value: 1e-7 }];
-    problem.monitors = vec![1, 9, (n_nodes * d) as u64 + 1];
-    let masses = problem.lumped_mass.clone();
-    let projection =
-        Projection::new(&problem.rows, |dof| if dof == 1 { 0.0 } else { 1.0 / masses[dof as usize / d] }).unwrap();
-    assert!(projection.n_redundant() >= 1, "{kind:?}");
-    let mut start = State { displacement: case.noise(1e-9), increment: case.noise(1e-9), ..State::default() };
-    (start.displacement[1], start.increment[1]) = (0.0, 0.0);
-    for values in [&mut start.displacement, &mut start.increment] {
-        projection.project(values, |_| 0.0);
-    }
-    let steps = 70;
-    let table = signals(steps, |t| (0.05 * t).sin());
-    let options = CpuOptions { threads, level: Level::detect(), cache: 1 };
-    let mut whole = CpuStepper::<T>::new(&problem, &start, CpuOptions::new(1)).unwrap();
-    let mut recording = Vec::new();
-    whole.advance(steps, &table, &[3, 69], &mut recording).unwrap();
-    let end = whole.state().unwrap();
-
-    // The same bits for other threads, and from a state in between.
-    let mut first = CpuStepper::<T>::new(&problem, &start, options).unwrap();
-    let rest = SignalTable { n_signals: 1, values: table.values[41..].to_vec() };
-    first.advance(41, &table, &[], &mut Vec::new()).unwrap();
-    let mut second = CpuStepper::<T>::new(&problem, &first.state().unwrap(), options).unwrap();
-    second.advance(steps - 41, &rest, &[], &mut Vec::new()).unwrap();
-    assert_eq!(second.state().unwrap(), end, "{kind:?}, {threads} threads");
-
-    // The rows hold, but for the massless unknown z: those of k = 0 and k give it.
-    let is_single = size_of::<T>() == 4;
-    for (values, tolerance) in [(&end.displacement, 1.0), (&end.increment, 10.0)] {
-        let tolerance = tolerance * if is_single { 1e-5 } else { 1e-13 };
-        let largest = values.iter().fold(0.0, |most: f64, u| most.max(u.abs()));
-        let of_row = |row: usize| -> f64 {
-            let terms = problem.rows.terms(row).filter(|(dof, _)| *dof < problem.rows.n_dofs);
-            terms.map(|(dof, c)| c * values[dof as usize]).sum()
-        };
-        let first = problem.rows.n_rows() - 12;
-        let z = -of_row(first + 11) / 3.3;
-        for row in 0..problem.rows.n_rows() {
-            let of_massless = if row < first { 0.0 } else { 0.3 * (row - first) as f64 * z };
-            let rest = of_row(row) + of_massless;
-            assert!(rest.abs() < tolerance * largest, "{kind:?}, row {row}: {rest:e} of {largest:e}");
-        }
-    }
-    assert!(end.increment[1] == T::from_f64(1e-7 * (table.values[steps] - table.values[steps - 1])).to_f64());
-    // Twice twelve nodes pull at the one that is moved.
-    assert!(recording[6] != 0.0 && recording.len() == 18);
-}
-
-#[test]
-fn linear_constraints_hold_with_the_same_bits_for_any_number_of_threads() {
-    for (kind, case) in cases(anisotropic()).filter(|(kind, _)| !kind.is_acoustic()) {
-        constrained::<f64>(kind, &case, 3);
-        constrained::<f32>(kind, &case, 2);
-    }
-}
-
-#[test]
-fn linear_constraints_are_refused_beside_what_they_are_not_computed_with() {
-    let (_, case) = lag::cases().next().unwrap();
-    let n_nodes = case.mesh.n_nodes();
-    let problem = Problem { rows: rows_of(n_nodes, case.mesh.dimension as usize), ..case.problem() };
-    let refused = CpuStepper::<f64>::new(&problem, &case.rest(), CpuOptions::new(1)).unwrap_err();
-    assert!(refused.to_string().contains("stiffness-proportional damping (BETA)"), "{refused}");
-    let mut beyond = Problem { damping_beta: Vec::new(), ..problem };
-    beyond.rows.dofs[0] = beyond.rows.n_dofs + 1;
-    assert!(CpuStepper::<f64>::new(&beyond, &case.rest(), CpuOptions::new(1)).is_err());
-}
-
 #[test]
 fn ties_of_fluids_are_refused_beside_what_they_are_not_computed_with() {
     let (_, case) = lag::cases().next().unwrap();
@@ -790,15 +697,14 @@ fn ties_of_fluids_are_refused_beside_what_they_are_not_computed_with() {
     let tied = vec![WetPair { fluid: 0, solid: 5, area: [1e-6, 0.0, 0.0] }];
     let lagged = Problem { tied: tied.clone(), ..case.problem() };
     let plain = Problem { tied, damping_beta: Vec::new(), ..case.problem() };
-    let constrained = Problem { rows: rows_of(n_nodes, case.mesh.dimension as usize), ..plain.clone() };
+    let constrained = Problem { rows: held::rows_of(n_nodes, case.mesh.dimension as usize), ..plain.clone() };
     let beyond = Problem { tied: vec![WetPair { solid: n_nodes as u32, ..plain.tied[0] }], ..plain.clone() };
     let refused = |problem: &Problem| {
         let made = CpuStepper::<f64>::new(problem, &case.rest(), CpuOptions::new(1));
         made.err().map_or_else(String::new, |error| error.to_string())
     };
     assert!(refused(&lagged).contains("not computed together with stiffness-proportional damping (BETA)"));
-    assert!(refused(&constrained).contains("not computed together with linear constraints"));
+    assert_eq!(refused(&constrained), "");
     assert!(refused(&beyond).contains("nodes"), "{}", refused(&beyond));
     assert_eq!(refused(&plain), "");
-    assert_eq!(plain.only_on_cpu(), Some("a tie between a fluid and a solid (*TIE)"));
 }

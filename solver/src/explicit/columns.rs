@@ -46,7 +46,8 @@ impl<'a> Columns<'a> {
         let mut reactions = Reactions::new(mesh, matter, dofs, forces, signals, time_increment);
         let named: HashSet<u64> = rows.dofs.iter().copied().collect();
         let held = reactions.dofs.iter().enumerate().filter(|(_, dof)| named.contains(dof));
-        reactions.held = held.map(|(row, dof)| (row, rows.n_dofs + dof)).collect();
+        let first = (1 + matter.relaxation.rates.len() as u64) * rows.n_dofs;
+        reactions.held = held.map(|(row, dof)| (row, first + dof)).collect();
         Ok(Self { reactions, elements: ElementColumns::new(mesh, matter, traces)? })
     }
 }

@@ -3,9 +3,8 @@
 use pogo_formats::dynamics::{LinearTerm, LoadKind};
 use pogo_formats::explicit::Setup;
 use pogo_formats::mesh::MeshView;
-use pogo_kernels::dynamics::Constraint;
 use pogo_kernels::dynamics::signals::{Signal, Signals};
-use pogo_kernels::explicit::{LinearRows, Problem, Projection, ProjectionError};
+use pogo_kernels::explicit::{Inertia, LinearRows, Problem, Projection, ProjectionError};
 
 use super::assemble::Actions;
 use super::loads::LoadError;
@@ -33,9 +32,16 @@ pub(super) fn check(
     if problem.rows.is_empty() {
         return Ok(());
     }
-    let mass = |dof| problem.lumped_mass[dof as usize / problem.mesh.dimension];
-    let projection = of(&problem.rows, &problem.constraints, mass);
-    let checked = projection.and_then(|projection| {
+    // What rows allow does not depend on damping.
+    let inertia = Inertia {
+        dimension: problem.mesh.dimension,
+        lumped_mass: &problem.lumped_mass,
+        damping_rate: &[],
+        dashpots: &[],
+        time_increment: 0.0,
+        constraints: &problem.constraints,
+    };
+    let checked = Projection::new(&problem.rows, &inertia).and_then(|projection| {
         projection.check(&problem.constraints)?;
         Ok(projection.n_redundant())
     });
@@ -125,7 +131,7 @@ pub(super) fn add_loads(
     Ok(())
 }
 
-/// The projection of motions of a model in the metric of m (1 + αΔt/2), with its lumped masses m; Δt = 0 is that of m.
+/// The projection of motions of a model in the metric of a step, or with Δt = 0 in that of its lumped masses.
 ///
 /// # Errors
 /// Too many massless unknowns that hang together.
@@ -135,17 +141,10 @@ pub(super) fn projection(
     actions: &Actions,
     time_increment: f64,
 ) -> Result<Projection, ProjectionError> {
-    of(&actions.rows, &actions.constraints, |dof| {
-        let node = dof as usize / dimension;
-        let alpha = matter.damping_rate.get(node).copied().unwrap_or(0.0);
-        matter.lumped_mass[node] * (1.0 + 0.5 * alpha * time_increment)
-    })
-}
-
-fn of(rows: &LinearRows, constraints: &[Constraint], mass: impl Fn(u64) -> f64) -> Result<Projection, ProjectionError> {
-    Projection::new(rows, |dof| {
-        let is_prescribed = constraints.binary_search_by_key(&dof, |held| held.dof).is_ok();
-        let mass = mass(dof);
-        if is_prescribed || mass <= 0.0 { 0.0 } else { 1.0 / mass }
-    })
+    let Matter { lumped_mass, damping_rate, dashpots, .. } = matter;
+    let constraints = &actions.constraints;
+    Projection::new(
+        &actions.rows,
+        &Inertia { dimension, lumped_mass, damping_rate, dashpots, time_increment, constraints },
+    )
 }

@@ -9,7 +9,6 @@ mod assemble;
 mod columns;
 mod faces;
 mod fluid;
-mod host;
 mod impedance;
 mod linear;
 mod loads;

@@ -15,7 +15,6 @@ use pogo_kernels::explicit::elements::StableIncrement;
 
 use super::assemble::{self, Actions, Assembled};
 use super::fluid;
-use super::host;
 use super::linear;
 use super::matter::Matter;
 use super::model::Model;
@@ -57,7 +56,7 @@ pub(super) fn run(
     let problem = problem(file, &matter, &actions, clock, monitors);
     single::check(&problem, call)?;
     relaxation::note_fits(setup, observer);
-    host::check_call(&problem, call, observer)?;
+    fluid::check_problem(&problem, call)?;
     linear::check(&problem, setup, call, observer)?;
     let owner = format!("element {}", mesh.element_name(bound.element));
     run::check_stability(call, clock.time_increment, stable.increment, &owner, ", refine less there", observer)?;

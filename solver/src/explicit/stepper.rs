@@ -159,7 +159,7 @@ impl Engine {
             let (stepper, bytes_per_node_step) = cpu_stepper(call.settings.precision, problem, state, options)?;
             Ok(Self { stepper, bytes_per_node_step, device: "cpu".into(), n_threads, shots_at_once: 1 })
         };
-        if !problem.copied.is_empty() || problem.only_on_cpu().is_some() {
+        if !problem.copied.is_empty() {
             return cpu(observer);
         }
         let gpu = |ordinal, observer: &mut dyn Observer| {

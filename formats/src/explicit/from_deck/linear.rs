@@ -46,20 +46,18 @@ pub(super) fn resolve(
     if linear.rows.is_empty() {
         return LinearConstraints::default();
     }
-    if deck.mesh.groups.iter().any(|group| group.kind.is_acoustic()) {
-        let name = linear.rows.name(0).to_owned();
-        findings.error(format!(
-            "{name}: linear constraints are computed in models of solids alone. In a model with fluids a *TIE can join a fluid to a \
-             solid, and solids must share their nodes with each other"
-        ));
-        return LinearConstraints::default();
-    }
     let dimension = deck.mesh.dimension as u8;
     let mut resolver =
         Resolver { map, dimension, labels, out: LinearConstraints::default(), massless: BTreeMap::new() };
     let actors = resolver.actors(deck, &linear);
     resolver.rows(&linear, &actors);
     resolver.act(deck, linear);
+    if let Some((name, label)) = resolver.names_fluid(&deck.mesh) {
+        findings.error(format!(
+            "{name} names node {label} of a fluid, which has a pressure and no displacement: leave it out. A *TIE between surfaces \
+             joins a fluid to a solid"
+        ));
+    }
     let (n_rows, n_massless) = (resolver.out.n_rows(), resolver.out.massless.len());
     findings.note(format!("linear constraints: {n_rows} rows, {n_massless} massless unknowns"));
     resolver.out
@@ -149,6 +147,24 @@ impl Resolver<'_> {
         });
         let kept = sums.into_iter().filter(|(_, coefficient)| *coefficient != 0.);
         kept.map(|(key, coefficient)| self.term(key, coefficient)).collect()
+    }
+
+    /// A row that names a node that only fluids have: its name, and the node's label.
+    fn names_fluid(&self, mesh: &Mesh) -> Option<(String, String)> {
+        let (solids, fluids): (Vec<_>, Vec<_>) = mesh.groups.iter().partition(|group| !group.kind.is_acoustic());
+        if fluids.is_empty() {
+            return None;
+        }
+        let mut is_fluid = vec![true; mesh.n_nodes()];
+        solids.iter().flat_map(|group| &group.connectivity).for_each(|&node| is_fluid[node as usize] = false);
+        let of_fluid = |terms: &[LinearTerm]| {
+            let mut nodes = terms.iter().filter(|term| !term.is_massless()).map(|term| term.node);
+            nodes.find(|&node| is_fluid[node as usize])
+        };
+        let (row, node) = self.out.rows().enumerate().find_map(|(row, terms)| Some((row, of_fluid(terms)?)))?;
+        let at = node as usize;
+        let label = user_label(&mesh.instances, mesh.node_instance[at], mesh.node_labels[at]);
+        Some((self.out.name(row).to_owned(), label))
     }
 
     fn term(&mut self, key: Key, coefficient: f64) -> LinearTerm {

@@ -1,5 +1,5 @@
-//! What one thread does to the motion at the end of each step, when the blocks that it concerns have made the step: the projection
-//! onto linear constraints, or what passes through ties of fluids. No model has both.
+//! What one thread does to the motion at the end of each step, when the blocks that it concerns have made the step: what passes
+//! through ties of fluids, and the projection onto linear constraints.
 
 use std::sync::Arc;
 
@@ -17,13 +17,14 @@ use crate::explicit::problem::{Problem, StepperError};
 use crate::ranks::{Parcel, Ranks};
 use crate::simd::Real;
 
-/// A correction of each step.
+/// What is corrected of each step.
 #[derive(Debug)]
-pub(super) enum Correction {
+pub(super) struct Correction {
+    /// Fluids tied to solids, and those that touch what constraints move.
+    ties: Option<Ties>,
     /// Linear constraints.
-    Rows(Box<Held>),
-    /// Fluids tied to solids.
-    Ties(Box<Ties>),
+    held: Option<Held>,
+    dimension: usize,
 }
 
 impl Correction {
@@ -37,30 +38,32 @@ impl Correction {
         part: &Part,
         team: Option<Team<'_>>,
     ) -> Result<Option<Self>, StepperError> {
-        let is_without_others = part.n_own() < problem.mesh.n_nodes() && team.is_none();
-        Ok(match (problem.rows.is_empty(), problem.tied.is_empty()) {
-            (true, true) => None,
-            (false, _) if is_without_others => return Err(StepperError::Linear),
-            (false, _) => Some(Self::Rows(Box::new(Held::new(tables, problem, (part, team))?))),
-            _ if is_without_others => return Err(StepperError::Tied),
-            _ => Some(Self::Ties(Box::new(Ties::new(tables, problem, (part, team))))),
-        })
+        if !problem.has_correction() {
+            return Ok(None);
+        }
+        if part.n_own() < problem.mesh.n_nodes() && team.is_none() {
+            return Err(if problem.rows.is_empty() { StepperError::Tied } else { StepperError::Linear });
+        }
+        let held = match problem.rows.is_empty() {
+            true => None,
+            false => Some(Held::new(tables, problem, (part, team))?),
+        };
+        let ties = Ties::new(tables, problem, (part, team), held.iter().flat_map(Held::moved));
+        Ok(Some(Self { ties, held, dimension: tables.dimension }))
     }
 
     /// The blocks that wait for a step to be corrected.
     pub fn meeting<T: Real>(&self, tables: &Tables<T>) -> Meeting {
-        match self {
-            Self::Rows(held) => held.meeting(tables),
-            Self::Ties(ties) => ties.meeting(tables),
-        }
+        let (ties, held) = (self.ties.as_ref(), self.held.as_ref());
+        let nodes = ties.into_iter().flat_map(|ties| ties.nodes(self.dimension));
+        let nodes = nodes.chain(held.into_iter().flat_map(|held| held.nodes(self.dimension)));
+        Meeting::at(tables, nodes, ties.map_or(0, Ties::weight) + held.map_or(0, Held::weight))
     }
 
     /// Keeps Δu_n.
     pub fn keep<T: Real>(&mut self, increment: &[T]) {
-        match self {
-            Self::Rows(held) => held.keep(increment),
-            Self::Ties(ties) => ties.keep(increment),
-        }
+        self.ties.iter_mut().for_each(|ties| ties.keep(increment));
+        self.held.iter_mut().for_each(|held| held.keep(increment));
     }
 
     /// Corrects the motion from step n to `next` = n + 1, and what has been recorded of it. Returns what is added to the external
@@ -70,13 +73,17 @@ impl Correction {
     /// The pointers must hold the rows that the tables name. Nobody else may touch those of nodes that are corrected, nor what has
     /// been recorded of them.
     pub unsafe fn make<T: Real>(&mut self, next: u64, signals: Signals<'_>, arrays: &Arrays<T>) -> [f64; 2] {
+        let Self { ties, held, .. } = self;
+        let mut sums = [0.0; 2];
+        let mut add = |added: [f64; 2]| sums.iter_mut().zip(added).for_each(|(sum, added)| *sum += added);
         // SAFETY: the caller's promise.
         unsafe {
-            match self {
-                Self::Rows(held) => held.hold(next, signals, arrays),
-                Self::Ties(ties) => ties.pass(signals, arrays),
-            }
+            // Pressures push solids, constraints hold them, and fluids follow where they have gone.
+            ties.iter_mut().for_each(|ties| add(ties.press(signals, arrays)));
+            held.iter_mut().for_each(|held| add(held.hold(next, signals, arrays)));
+            ties.iter_mut().for_each(|ties| add(ties.follow(held.is_some(), signals, arrays)));
         }
+        sums
     }
 }
 

@@ -5,14 +5,14 @@
 //! constraints by the rounding of sums alone; every [`FIX_EVERY`] steps u is projected, too.
 //!
 //! The step has taken energies, and what monitors record, from the motion without constraints. Both are corrected here. The
-//! constraints' forces −Gᵀλ/Δt² do no work but where prescribed degrees of freedom move; it counts as external work.
+//! constraints' forces −Gᵀλ/Δt² do no work but where prescribed degrees of freedom move; it counts as external work. Where elements
+//! feel more than u, the damped energy holds the work of all internal forces. The equation of motion tells the force on a node.
 //!
 //! A stepper with a part of a model has the rows of the whole model. Ranks tell each other the motion of what rows name, and
 //! each of them projects all of it: the same numbers in the same order, so the same bits.
 
 use super::copies::{Places, Row};
 use super::correction::{Owners, Team, move_by};
-use super::schedule::Meeting;
 use super::step::{Arrays, Signals};
 use super::tables::Tables;
 use crate::dynamics::Part;
@@ -32,6 +32,8 @@ struct Place {
     component: usize,
     /// α m / 4Δt, kg/s².
     dissipation: f64,
+    /// (1 − q) m/Δt² and (1 + q) m/Δt², kg/s².
+    inertia: [f64; 2],
 }
 
 /// A force on such a degree of freedom.
@@ -58,9 +60,12 @@ pub(super) struct Held {
     /// Column of a record, and the place on which it holds the constraints' force.
     forces: Vec<(usize, usize)>,
     time_increment: f64,
-    /// Δu_n, and Δu_{n+1} without constraints.
+    /// The work of internal forces is in the damped energy.
+    is_lagged: bool,
+    /// Δu_n, Δu_{n+1} without constraints, and with them.
     before: Vec<f64>,
     free: Vec<f64>,
+    after: Vec<f64>,
     found: Projected,
 }
 
@@ -77,15 +82,20 @@ impl Held {
         let d = tables.dimension as u64;
         let projection = problem.projection()?;
         let rows = Places::new(tables);
-        let place = |&dof: &u64| Place {
-            row: part.local_own((dof / d) as usize).map(|node| rows.row(node)),
-            component: (dof % d) as usize,
-            dissipation: problem.damping((dof / d) as usize)[1],
+        let rate = 1.0 / (problem.time_increment * problem.time_increment);
+        let place = |&dof: &u64| {
+            let node = (dof / d) as usize;
+            let q = 0.5 * problem.damping_rate_of(node) * problem.time_increment;
+            Place {
+                row: part.local_own(node).map(|node| rows.row(node)),
+                component: (dof % d) as usize,
+                dissipation: problem.damping(node)[1],
+                inertia: [1.0 - q, 1.0 + q].map(|factor| factor * problem.lumped_mass[node] * rate),
+            }
         };
         let touched = projection.touched();
         let find = |dof: u64| touched.binary_search(&dof).ok();
         let load = |dof, signal: u32, value| Some(Load { place: find(dof)?, signal: signal as usize, value });
-        let n_dofs = problem.rows.n_dofs;
         let columns = || problem.monitors.iter().copied().enumerate();
         let nodes: Vec<usize> = touched.iter().map(|dof| (dof / d) as usize).collect();
         Ok(Self {
@@ -93,24 +103,37 @@ impl Held {
             places: touched.iter().map(place).collect(),
             loads: problem.forces.iter().filter_map(|f| load(f.dof, f.signal, f.value)).collect(),
             prescribed: problem.constraints.iter().filter_map(|c| load(c.dof, c.signal, c.value)).collect(),
-            monitors: columns().filter_map(|(column, dof)| Some((column, find(dof)?))).collect(),
-            forces: columns().filter_map(|(column, dof)| Some((column, find(dof.checked_sub(n_dofs)?)?))).collect(),
+            // Those of memory variables record the motion, too.
+            monitors: columns()
+                .filter(|&(_, dof)| problem.force_of_monitor(dof).is_none())
+                .filter_map(|(column, dof)| Some((column, find(dof % problem.rows.n_dofs)?)))
+                .collect(),
+            forces: columns()
+                .filter_map(|(column, dof)| Some((column, find(problem.force_of_monitor(dof)?)?)))
+                .collect(),
             time_increment: problem.time_increment,
+            is_lagged: tables.is_lagged,
             before: vec![0.0; touched.len()],
             free: vec![0.0; touched.len()],
+            after: vec![0.0; touched.len()],
             found: Projected::default(),
             projection,
         })
     }
 
-    /// The blocks that wait for a step to be corrected.
-    pub fn meeting<T: Real>(&self, tables: &Tables<T>) -> Meeting {
-        let rows = self.places.iter().filter_map(|place| place.row);
-        Meeting::at(
-            tables,
-            rows.map(|row| row.increment / tables.dimension),
-            self.projection.work() / ENTRIES_OF_CORNER,
-        )
+    /// Own nodes that rows name, by their numbers in the part, with repetitions.
+    pub fn nodes(&self, dimension: usize) -> impl Iterator<Item = usize> {
+        self.places.iter().filter_map(move |place| Some(place.row?.increment / dimension))
+    }
+
+    /// Degrees of freedom that constraints may move, ascending.
+    pub fn moved(&self) -> impl Iterator<Item = u64> {
+        self.projection.moved()
+    }
+
+    /// What the turn of the projection costs, as the corners of elements.
+    pub fn weight(&self) -> usize {
+        self.projection.work() / ENTRIES_OF_CORNER
     }
 
     /// Keeps Δu_n.
@@ -143,10 +166,11 @@ impl Held {
         let (mut work, mut damped) = (0.0, 0.0);
         let rate = 1.0 / (self.time_increment * self.time_increment);
         for (at, place) in self.places.iter().enumerate() {
+            let (old, free) = (self.before[at], self.free[at]);
             if self.projection.inverse_mass()[at] == 0.0 {
+                self.after[at] = free;
                 continue;
             }
-            let (old, free) = (self.before[at], self.free[at]);
             let correction = self.projection.correction(&self.found, at);
             let new = T::from_f64(free + correction);
             if let Some(row) = place.row {
@@ -154,20 +178,32 @@ impl Held {
                 unsafe {
                     *arrays.increment.add(row.increment + place.component) = new;
                     move_by((row, place.component), correction, arrays);
+                    if let Some(boundary) = row.boundary.filter(|_| self.is_lagged) {
+                        *arrays.next_boundary_increment.add(boundary + place.component) = new;
+                    }
                 }
             }
             let new = new.to_f64();
-            self.before[at] = new;
+            self.after[at] = new;
             work -= 0.5 * rate * self.found.pull[at] * (old + new);
             damped += place.dissipation * ((old + new).powi(2) - (old + free).powi(2));
-            self.free[at] = new - free;
+            if self.is_lagged {
+                // f_int − F, and the force of a dashpot in the step without constraints.
+                let force = place.inertia[0] * old - place.inertia[1] * free;
+                damped += 0.5 * force * (new - free);
+            }
         }
         for load in &self.loads {
             // The step has counted the motion without constraints.
             if self.projection.inverse_mass()[load.place] > 0.0 {
-                work += 0.5 * load.value * now[load.signal] * self.free[load.place];
+                let added = 0.5 * load.value * now[load.signal] * (self.after[load.place] - self.free[load.place]);
+                work += added;
+                damped += if self.is_lagged { added } else { 0.0 };
             }
         }
+        let of_dashpots = self.work_of_dashpots();
+        let (work, damped) = (work + of_dashpots[0], damped + of_dashpots[1]);
+        std::mem::swap(&mut self.before, &mut self.after);
         // SAFETY: the caller's promise.
         unsafe {
             if !arrays.recording.is_null() {
@@ -175,6 +211,32 @@ impl Held {
             }
             if next.is_multiple_of(FIX_EVERY) {
                 self.fix(then, arrays);
+            }
+        }
+        [work, damped]
+    }
+
+    /// What the dashpots take with constraints and have not taken without: of that, what supports do, and all of it, J.
+    fn work_of_dashpots(&self) -> [f64; 2] {
+        let (mut work, mut damped) = (0.0, 0.0);
+        for node in self.projection.coupled() {
+            let first = node.places.start;
+            for (c, i) in node.places.clone().enumerate() {
+                // G v of the velocity between two increments.
+                let force = |next: &[f64]| {
+                    let row = node.matrix[c].iter().zip(node.places.clone());
+                    0.5 / self.time_increment * row.map(|(g, k)| g * (self.before[k] + next[k])).sum::<f64>()
+                };
+                let [without, with] = [force(&self.free), force(&self.after)];
+                let [old, free, new] = [self.before[i], self.free[i], self.after[i]];
+                damped += 0.5 * (with * (old + new) - without * (old + free));
+                if self.projection.inverse_mass()[first + c] == 0.0 {
+                    // A support bears what the dashpot puts on it.
+                    work += 0.5 * (with - without) * (old + new);
+                } else if self.is_lagged {
+                    // That force is part of the equation of motion.
+                    damped -= 0.5 * without * (new - free);
+                }
             }
         }
         [work, damped]

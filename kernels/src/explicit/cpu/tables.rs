@@ -441,7 +441,8 @@ impl<T: Real> Tables<T> {
             Some((b, Support { dof, signal: constraint.signal as usize, value: constraint.value, mass, damping }))
         });
         let monitors = problem.monitors.iter().enumerate().filter_map(|(column, &dof)| {
-            let beyond = if self.mechanisms.is_empty() { 0 } else { dof / n_dofs };
+            // Beyond memory variables are forces of linear constraints, which no block records.
+            let beyond = Some(dof / n_dofs).filter(|beyond| *beyond <= self.mechanisms.len() as u64)?;
             let (b, dof) = find(dof - beyond * n_dofs)?;
             Some((b, Monitor { dof, column, memory: (beyond as usize).checked_sub(1) }))
         });

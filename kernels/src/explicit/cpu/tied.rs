@@ -1,32 +1,22 @@
-//! Fluids that `*TIE` joins to solids: after each step, one thread adds what they put on each other.
-//!
-//! Nodes of a fluid and of a solid do not coincide there, so that an area A_fs belongs to each pair of a fluid's node f and a
-//! solid's node s whose shape functions overlap. The step of the blocks leaves these areas out. Then
-//!
-//! ```text
-//! Δu_s ← Δu_s + Δt²/M (Σ_f A_fs p_f),          p_f = −Δq_f/Δt before the step
-//! Δq_f ← Δq_f + Δt²/m (Σ_s A_fs · Δu_s)/Δt,    Δu_s after the first line
-//! ```
-//!
-//! are the same two lines of the scheme as where nodes are shared ([`step`](super::step)). Blocks that have or read these nodes wait
-//! for that, and no others do ([`Meeting`]).
+//! Fluids that `*TIE` joins to solids, and those that touch what linear constraints move: after each step, one thread adds what they
+//! put on each other ([`ties`](crate::explicit::ties)). Blocks that have or read these nodes wait for that, and no others do
+//! ([`Meeting`](super::schedule::Meeting)).
 //!
 //! The step has taken energies, and what monitors record, from the motion without these forces. Both are corrected here.
 //!
 //! A stepper with a part of a model has the areas of the whole model. Ranks tell each other the motion of the nodes, and each of
 //! them computes all of it: the same numbers in the same order, so the same bits.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::copies::{Places, Row};
 use super::correction::{Owners, Team, move_by};
-use super::schedule::Meeting;
 use super::step::{Arrays, Signals};
 use super::tables::Tables;
 use crate::dynamics::Part;
-use crate::explicit::dashpot::{Dashpot, DashpotStep};
 use crate::explicit::problem::Problem;
+use crate::explicit::ties::{TieArea, TieNode, TieNodes};
 use crate::simd::Real;
 
 /// Areas that take about as long as a corner of an element. It weighs this turn against those of blocks.
@@ -35,28 +25,13 @@ const AREAS_OF_CORNER: usize = 2;
 /// A node of a fluid or of a solid at a tie.
 #[derive(Debug)]
 struct Node {
+    tie: TieNode,
     /// None where another rank has the node.
     row: Option<Row>,
-    /// Where its components stand in `before` and `free`: those of a solid, or the first one of a fluid.
+    /// Where its components stand in `before`, `free` and `after`.
     places: Range<usize>,
-    /// Δt²/(m (1 + q)), s²/kg.
-    inertia: f64,
-    /// α m / 4Δt, kg/s².
-    dissipation: f64,
-    /// Components that are prescribed.
-    is_held: [bool; 3],
-    dashpot: Option<DashpotStep>,
-    /// Into [`Ties::areas`].
-    areas: Range<usize>,
-}
-
-/// A part of the surface that a node shares with one of the other matter.
-#[derive(Debug)]
-struct Area {
-    /// First place of the other node.
-    other: usize,
-    /// A/Δt, m²/s.
-    area: [f64; 3],
+    /// First place of the other node of each of its areas.
+    others: Vec<usize>,
 }
 
 /// A force on a degree of freedom at a tie.
@@ -82,57 +57,41 @@ pub(super) struct Ties {
     nodes: Vec<Node>,
     n_solids: usize,
     dimension: usize,
-    areas: Vec<Area>,
+    time_increment: f64,
     /// Of a stepper with a part of the model.
     owners: Option<Owners>,
     loads: Vec<Load>,
     /// Column of a record, and the node and the place whose Δu_{n+1} it holds.
     monitors: Vec<(usize, usize, usize)>,
-    /// Δu_n, and Δu_{n+1} without what passes through ties.
+    /// Δu_n, Δu_{n+1} as blocks leave it, and as it is by now.
     before: Vec<f64>,
     free: Vec<f64>,
-}
-
-/// Areas by node of the first kind, each with the node of the other kind.
-type Rows = BTreeMap<u32, Vec<(u32, [f64; 3])>>;
-
-fn rows(problem: &Problem) -> [Rows; 2] {
-    let [mut of_solids, mut of_fluids] = [Rows::new(), Rows::new()];
-    let scale = 1.0 / problem.time_increment;
-    for pair in &problem.tied {
-        let area = pair.area.map(|area| scale * area);
-        of_solids.entry(pair.solid).or_default().push((pair.fluid, area));
-        of_fluids.entry(pair.fluid).or_default().push((pair.solid, area));
-    }
-    // In an order that does not depend on that of the list.
-    for row in of_solids.values_mut().chain(of_fluids.values_mut()) {
-        row.sort_by_key(|(other, _)| *other);
-    }
-    [of_solids, of_fluids]
+    after: Vec<f64>,
 }
 
 impl Ties {
-    /// Those of a part, whose team has the others.
-    pub fn new<T: Real>(tables: &Tables<T>, problem: &Problem, (part, team): (&Part, Option<Team<'_>>)) -> Self {
+    /// Those of a part, whose team has the others. Linear constraints move the degrees of freedom `moved`. None where nothing is
+    /// tied, and no fluid touches what is moved.
+    pub fn new<T: Real>(
+        tables: &Tables<T>,
+        problem: &Problem,
+        (part, team): (&Part, Option<Team<'_>>),
+        moved: impl Iterator<Item = u64>,
+    ) -> Option<Self> {
         let d = tables.dimension;
-        let [of_solids, of_fluids] = rows(problem);
-        let all = of_solids.keys().map(|&node| (node, d)).chain(of_fluids.keys().map(|&node| (node, 1)));
-        let mut first = BTreeMap::new();
-        let mut node_of_places = Vec::new();
-        for (node, n) in all {
-            first.insert(node, node_of_places.len());
-            node_of_places.extend(std::iter::repeat_n(node as usize, n));
-        }
+        let TieNodes { solids, fluids } = TieNodes::new(problem, moved)?;
+        let n_solids = solids.len();
         let places = Places::new(tables);
-        let conditions = Conditions::new(problem);
-        let (mut nodes, mut areas) = (Vec::new(), Vec::new());
-        for ((&node, row), n) in
-            of_solids.iter().map(|entry| (entry, d)).chain(of_fluids.iter().map(|entry| (entry, 1)))
-        {
-            let begin = areas.len();
-            areas.extend(row.iter().map(|&(other, area)| Area { other: first[&other], area }));
-            let row = part.local_own(node as usize).map(|local| places.row(local));
-            nodes.push(Node::new(&conditions, node, row, first[&node]..first[&node] + n, begin..areas.len()));
+        let (mut first, mut nodes, mut node_of_places) = (HashMap::new(), Vec::new(), Vec::new());
+        for tie in solids.into_iter().chain(fluids) {
+            let begin = node_of_places.len();
+            first.insert(tie.node, begin);
+            node_of_places.extend(std::iter::repeat_n(tie.node as usize, tie.n));
+            let row = part.local_own(tie.node as usize).map(|local| places.row(local));
+            nodes.push(Node { places: begin..node_of_places.len(), row, tie, others: Vec::new() });
+        }
+        for Node { tie, others, .. } in &mut nodes {
+            *others = tie.areas.iter().map(|area| first[&area.other]).collect();
         }
         let find = |dof: u64| {
             let (node, component) = ((dof / d as u64) as u32, (dof % d as u64) as usize);
@@ -145,23 +104,28 @@ impl Ties {
             let place = find(dof)?;
             Some((column, nodes.partition_point(|node: &Node| node.places.end <= place), place))
         });
-        Self {
+        Some(Self {
             owners: team.map(|team| Owners::new(team, &node_of_places)),
             loads: problem.forces.iter().filter_map(|f| load(f.dof, f.signal, f.value)).collect(),
             monitors: monitors.collect(),
-            n_solids: of_solids.len(),
+            n_solids,
             dimension: d,
+            time_increment: problem.time_increment,
             before: vec![0.0; node_of_places.len()],
             free: vec![0.0; node_of_places.len()],
+            after: vec![0.0; node_of_places.len()],
             nodes,
-            areas,
-        }
+        })
     }
 
-    /// The blocks that wait for a step to be corrected.
-    pub fn meeting<T: Real>(&self, tables: &Tables<T>) -> Meeting {
-        let rows = self.nodes.iter().filter_map(|node| node.row);
-        Meeting::at(tables, rows.map(|row| row.increment / tables.dimension), self.areas.len() / AREAS_OF_CORNER)
+    /// Own nodes at ties, by their numbers in the part.
+    pub fn nodes(&self, dimension: usize) -> impl Iterator<Item = usize> {
+        self.nodes.iter().filter_map(move |node| Some(node.row?.increment / dimension))
+    }
+
+    /// What the turn of the ties costs, as the corners of elements.
+    pub fn weight(&self) -> usize {
+        self.nodes.iter().map(|node| node.tie.areas.len()).sum::<usize>() / AREAS_OF_CORNER
     }
 
     /// Keeps Δu_n.
@@ -174,71 +138,118 @@ impl Ties {
         }
     }
 
-    /// Adds what fluids and solids put on each other in the step from n to n + 1, and corrects what has been recorded of it. Returns
-    /// what is added to the external work and to the damped energy of the whole model, J. Collective.
+    /// Takes Δu_{n+1} of these nodes into `after`.
+    ///
+    /// # Safety
+    /// As for [`press`](Self::press).
+    unsafe fn take<T: Real>(&mut self, nodes: Range<usize>, arrays: &Arrays<T>) {
+        for node in &self.nodes[nodes] {
+            if let Some(row) = node.row {
+                for (component, place) in node.places.clone().enumerate() {
+                    // SAFETY: the caller's promise.
+                    self.after[place] = unsafe { *arrays.increment.add(row.increment + component) }.to_f64();
+                }
+            }
+        }
+    }
+
+    /// Adds what fluids put on solids in the step from n to n + 1. Returns what is added to the external work and to the damped
+    /// energy of the whole model, J. Collective.
     ///
     /// # Safety
     /// The pointers must hold the rows that the tables name. Nobody else may touch those of nodes at ties, nor what has been
     /// recorded of them.
-    pub unsafe fn pass<T: Real>(&mut self, signals: Signals<'_>, arrays: &Arrays<T>) -> [f64; 2] {
-        for node in &self.nodes {
-            if let Some(row) = node.row {
-                for (component, place) in node.places.clone().enumerate() {
-                    // SAFETY: the caller's promise.
-                    self.free[place] = unsafe { *arrays.increment.add(row.increment + component) }.to_f64();
-                }
+    pub unsafe fn press<T: Real>(&mut self, signals: Signals<'_>, arrays: &Arrays<T>) -> [f64; 2] {
+        // SAFETY: the caller's promise.
+        unsafe { self.take(0..self.nodes.len(), arrays) };
+        if let Some(owners) = &self.owners {
+            owners.complete(&mut [&mut self.before, &mut self.after]);
+        }
+        self.free.copy_from_slice(&self.after);
+        let mut added = Added::default();
+        for at in 0..self.n_solids {
+            // A p, p = −Δq_n/Δt.
+            let mut force = [0.0; 3];
+            let Node { tie, others, .. } = &self.nodes[at];
+            for (&other, TieArea { area, .. }) in others.iter().zip(&tie.areas) {
+                let dq = self.before[other];
+                force.iter_mut().zip(area).for_each(|(force, area)| *force -= area * dq);
+            }
+            if !others.is_empty() {
+                // SAFETY: the caller's promise.
+                unsafe { self.push(at, force, arrays, &mut added) };
             }
         }
-        if let Some(owners) = &self.owners {
-            owners.complete(&mut [&mut self.before, &mut self.free]);
+        self.add_work_of_loads(0..self.first_of_fluids(), signals, &mut added);
+        [added.work, added.damped]
+    }
+
+    /// Adds what solids let flow out of fluids in that step, and corrects what has been recorded of it. The solids may have been moved
+    /// meanwhile by linear constraints. Returns what is added, as [`press`](Self::press) does. Collective.
+    ///
+    /// # Safety
+    /// As for [`press`](Self::press).
+    pub unsafe fn follow<T: Real>(&mut self, were_moved: bool, signals: Signals<'_>, arrays: &Arrays<T>) -> [f64; 2] {
+        if were_moved {
+            // SAFETY: the caller's promise.
+            unsafe { self.take(0..self.n_solids, arrays) };
+            if let Some(owners) = &self.owners {
+                owners.complete(&mut [&mut self.after]);
+            }
         }
         let mut added = Added::default();
-        for at in 0..self.nodes.len() {
-            let mut force = [0.0; 3];
-            for Area { other, area } in &self.areas[self.nodes[at].areas.clone()] {
-                if at < self.n_solids {
-                    // A p, p = −Δq_n/Δt.
-                    let dq = self.before[*other];
-                    force.iter_mut().zip(area).for_each(|(force, area)| *force -= area * dq);
-                } else {
-                    // A · Δu_{n+1}/Δt.
-                    let moved = &self.before[*other..][..self.dimension];
-                    force[0] += area.iter().zip(moved).map(|(area, du)| area * du).sum::<f64>();
-                }
+        for at in self.n_solids..self.nodes.len() {
+            // A · Δu_{n+1}/Δt.
+            let mut flow = 0.0;
+            let Node { tie, others, .. } = &self.nodes[at];
+            for (&other, &TieArea { area, is_stepped, .. }) in others.iter().zip(&tie.areas) {
+                let known = |place: usize| if is_stepped { self.free[place] } else { 0.0 };
+                let moved = (other..other + self.dimension).map(|place| self.after[place] - known(place));
+                flow += area.iter().zip(moved).map(|(area, du)| area * du).sum::<f64>();
             }
             // SAFETY: the caller's promise.
-            unsafe { self.push(at, force, arrays, &mut added) };
+            unsafe { self.push(at, [flow, 0.0, 0.0], arrays, &mut added) };
         }
-        for load in &self.loads {
-            // The step has counted the motion without ties.
-            added.work += 0.5 * load.value * signals.now[load.signal] * self.free[load.place];
-        }
+        self.add_work_of_loads(self.first_of_fluids()..self.after.len(), signals, &mut added);
         if !arrays.recording.is_null() {
             for &(column, node, place) in &self.monitors {
                 if self.nodes[node].row.is_some() {
                     // SAFETY: the caller's promise; there is a row of all monitors.
-                    unsafe { *arrays.recording.add(3 * column + 2) = self.before[place] };
+                    unsafe { *arrays.recording.add(3 * column + 2) = self.after[place] };
                 }
             }
         }
+        std::mem::swap(&mut self.before, &mut self.after);
         [added.work, added.damped]
     }
 
-    /// Moves a node by what a force does to it in this step. `before` then holds Δu_{n+1}, and `free` what was added to it.
+    /// First place of a fluid.
+    fn first_of_fluids(&self) -> usize {
+        self.nodes[self.n_solids].places.start
+    }
+
+    /// The work of loads at some places on what was added to the motion there.
+    fn add_work_of_loads(&self, places: Range<usize>, signals: Signals<'_>, added: &mut Added) {
+        for load in self.loads.iter().filter(|load| places.contains(&load.place)) {
+            // The step has counted the motion without ties.
+            added.work +=
+                0.5 * load.value * signals.now[load.signal] * (self.after[load.place] - self.free[load.place]);
+        }
+    }
+
+    /// Moves a node by what a force does to it in this step.
     ///
     /// # Safety
-    /// As for [`pass`](Self::pass).
+    /// As for [`press`](Self::press).
     unsafe fn push<T: Real>(&mut self, at: usize, force: [f64; 3], arrays: &Arrays<T>, added: &mut Added) {
         let node = &self.nodes[at];
-        let response = match &node.dashpot {
-            None => force.map(|force| node.inertia * force),
-            Some(dashpot) => dashpot.response(force),
-        };
+        let response =
+            node.tie.response.map(|row| row.iter().zip(force).map(|(response, force)| response * force).sum::<f64>());
         let [mut old, mut free, mut new] = [[0.0; 3]; 3];
         for (c, place) in node.places.clone().enumerate() {
             (old[c], free[c]) = (self.before[place], self.free[place]);
             new[c] = free[c];
-            if !node.is_held[c] {
+            if !node.tie.is_held[c] {
                 let rounded = T::from_f64(free[c] + response[c]);
                 new[c] = rounded.to_f64();
                 if let Some(row) = node.row {
@@ -249,60 +260,25 @@ impl Ties {
                     }
                 }
             }
-            (self.before[place], self.free[place]) = (new[c], new[c] - free[c]);
+            self.after[place] = new[c];
         }
-        node.account([old, free, new], force, added);
+        node.tie.account([old, free, new], (force, self.time_increment), added);
     }
 }
 
-/// What is prescribed, and which nodes have dashpots.
-struct Conditions<'a, 'b> {
-    problem: &'a Problem<'b>,
-    held: HashSet<u64>,
-    dashpots: HashMap<u32, &'a Dashpot>,
-}
-
-impl<'a, 'b> Conditions<'a, 'b> {
-    fn new(problem: &'a Problem<'b>) -> Self {
-        let held = problem.constraints.iter().map(|constraint| constraint.dof).collect();
-        let dashpots = problem.dashpots.iter().map(|dashpot| (dashpot.node, dashpot)).collect();
-        Self { problem, held, dashpots }
-    }
-}
-
-impl Node {
-    fn new(of: &Conditions<'_, '_>, node: u32, row: Option<Row>, places: Range<usize>, areas: Range<usize>) -> Self {
-        let Conditions { problem, held, dashpots } = of;
-        let (index, dt) = (node as usize, problem.time_increment);
-        let (mass, rate) = (problem.lumped_mass[index], problem.damping_rate_of(index));
-        let first = u64::from(node) * problem.mesh.dimension as u64;
-        let is_held = [0, 1, 2].map(|c| (c as usize) < problem.mesh.dimension && held.contains(&(first + c)));
-        let dashpot = dashpots.get(&node);
-        Self {
-            row,
-            places,
-            inertia: if mass > 0.0 { dt * dt / (mass * (1.0 + 0.5 * rate * dt)) } else { 0.0 },
-            dissipation: problem.damping(index)[1],
-            is_held,
-            dashpot: dashpot.map(|dashpot| DashpotStep::new(dashpot, (mass, rate), is_held, dt)),
-            areas,
-        }
-    }
-
+impl TieNode {
     /// What the step has not counted: Δu_n, and Δu_{n+1} without and with the force.
-    fn account(&self, [old, free, new]: [[f64; 3]; 3], force: [f64; 3], added: &mut Added) {
-        let mut of_dashpot = [0.0; 3];
-        if let Some(dashpot) = &self.dashpot {
-            let [without, with] = [free, new].map(|next| dashpot.force(old, next));
-            for c in 0..3 {
-                added.damped += 0.5 * (with[c] * (old[c] + new[c]) - without[c] * (old[c] + free[c]));
-                of_dashpot[c] = with[c] - without[c];
-            }
-        }
-        for c in 0..self.places.len() {
+    fn account(&self, [old, free, new]: [[f64; 3]; 3], (force, dt): ([f64; 3], f64), added: &mut Added) {
+        // G v of the velocity between two increments.
+        let of_dashpot = |next: [f64; 3]| {
+            self.matrix.map(|row| 0.5 / dt * row.iter().zip(old).zip(next).map(|((g, a), b)| g * (a + b)).sum::<f64>())
+        };
+        let [without, with] = [free, new].map(of_dashpot);
+        for c in 0..self.n {
+            added.damped += 0.5 * (with[c] * (old[c] + new[c]) - without[c] * (old[c] + free[c]));
             if self.is_held[c] {
                 // R = m a + c v + G v + f_int − F, and the force of the tie is part of F.
-                added.work += 0.5 * (of_dashpot[c] - force[c]) * (old[c] + new[c]);
+                added.work += 0.5 * (with[c] - without[c] - force[c]) * (old[c] + new[c]);
             } else {
                 added.damped += self.dissipation * ((old[c] + new[c]).powi(2) - (old[c] + free[c]).powi(2));
             }

@@ -2,6 +2,7 @@
 
 #include "ground.cuh"
 #include "held.cuh"
+#include "tied.cuh"
 
 #define CORRECTION(NAME, ACT, WHAT)                                                                                            \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                                      \
@@ -10,6 +11,8 @@
         NAME##_f64(const __grid_constant__ Params<double> p, u32 k, const __grid_constant__ WHAT what) { ACT(p, what, k); }
 
 CORRECTION(ground, ground, Ground)
+CORRECTION(ties_press, press, Ties)
+CORRECTION(ties_follow, follow, Ties)
 CORRECTION(held_rows, rows, Held)
 CORRECTION(held_sets, sets, Held)
 CORRECTION(held_borders, borders, Held)

@@ -68,14 +68,13 @@ impl Senders {
         marks
     }
 
-    /// Takes the nodes out that linear constraints name, given the degrees of freedom that they touch, and lists them apart:
-    /// all devices project all rows, and so have these nodes in all places at once.
-    pub fn take_rows(&mut self, devices: &Devices, touched: &[u64], dimension: usize) -> HaloLists {
-        let touched = touched.iter().map(|dof| (dof / dimension as u64) as u32);
-        let mut is_touched = vec![false; devices.n_nodes()];
-        touched.clone().for_each(|node| is_touched[node as usize] = true);
-        self.0.iter_mut().for_each(|nodes| nodes.retain(|&node| !is_touched[node as usize]));
-        let own: Vec<u32> = touched.filter(|&node| devices.is_own(node)).collect();
+    /// Takes out the nodes that ties and linear constraints name, and lists them apart: all devices compute all of these, and so have
+    /// them in all places at once.
+    pub fn take_joined(&mut self, devices: &Devices, joined: &[u32]) -> HaloLists {
+        let mut is_joined = vec![false; devices.n_nodes()];
+        joined.iter().for_each(|&node| is_joined[node as usize] = true);
+        self.0.iter_mut().for_each(|nodes| nodes.retain(|&node| !is_joined[node as usize]));
+        let own: Vec<u32> = joined.iter().copied().filter(|&node| devices.is_own(node)).collect();
         let of = |device| if device == devices.me as usize { Vec::new() } else { own.clone() };
         HaloLists::new((0..devices.n).map(of).collect())
     }

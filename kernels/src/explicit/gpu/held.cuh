@@ -94,23 +94,13 @@ template <typename T> __device__ __forceinline__ void inner(const Params<T> &, c
     h.found[own.unknown] -= sum;
 }
 
-// Moves a degree of freedom by −M⁻¹ Gᵀ λ, and corrects what the step has counted and recorded of it.
+// Corrects what the step has counted and recorded of a degree of freedom whose Δu was `free` and is `after`.
 template <typename T>
-__device__ __forceinline__ void move_by(const Params<T> &p, const Held &h, u32 k, const Touched &touched, double pull,
+__device__ __forceinline__ void account(const Params<T> &p, u32 k, const Touched &touched, double pull, double free, double after,
                                         Energies &energies) {
-    const double correction = -touched.inverse_mass * pull;
-    if (h.fixes) {
-        if (correction != 0) p.u[1][touched.at] = (T)((double)p.u[1][touched.at] + correction);
-        return;
-    }
-    const double per_dt = p.per_time_increment, rate = per_dt * per_dt;
-    const double old = (double)p.du[0][touched.at], free = (double)p.du[1][touched.at];
-    double after = free;
+    const double rate = p.per_time_increment * p.per_time_increment;
+    const double old = (double)p.du[0][touched.at];
     if (touched.inverse_mass > 0) {
-        const T next = (T)(free + correction);
-        after = (double)next;
-        p.du[1][touched.at] = next;
-        p.u[1][touched.at] = (T)((double)p.u[1][touched.at] + correction);
         const double sum = old + after, without = old + free;
         energies.work -= 0.5 * rate * pull * sum;
         energies.damped += touched.dissipation * (sum * sum - without * without);
@@ -133,16 +123,89 @@ __device__ __forceinline__ void move_by(const Params<T> &p, const Held &h, u32 k
     }
 }
 
+// Moves a degree of freedom by a correction; Δu_{n+1} before and after it.
+struct Change {
+    double free, after;
+};
+template <typename T> __device__ __forceinline__ Change move_by(const Params<T> &p, const Touched &touched, double correction) {
+    Change change = {(double)p.du[1][touched.at], 0};
+    change.after = change.free;
+    if (touched.inverse_mass > 0) {
+        const T next = (T)(change.free + correction);
+        change.after = (double)next;
+        p.du[1][touched.at] = next;
+        p.u[1][touched.at] = (T)((double)p.u[1][touched.at] + correction);
+    }
+    return change;
+}
+
+// The same for u alone.
+template <typename T> __device__ __forceinline__ void fix_by(const Params<T> &p, const Touched &touched, double correction) {
+    if (correction != 0) p.u[1][touched.at] = (T)((double)p.u[1][touched.at] + correction);
+}
+
+// Moves all components of a node with a dashpot, which couples them in M, and corrects what the dashpot takes.
+template <typename T>
+__device__ __noinline__ void move_coupled(const Params<T> &p, const Held &h, u32 k, const Touched *touched, const double *pulls,
+                                          Energies &energies) {
+    const Coupled &node = h.coupled[touched->coupled];
+    double old[3], free[3], after[3];
+    for (u32 c = 0; c < h.dimension; c++) {
+        double correction = 0;
+        for (u32 i = 0; i < h.dimension; i++) correction -= node.inverse[3 * c + i] * pulls[i];
+        if (h.fixes) {
+            fix_by(p, touched[c], correction);
+            continue;
+        }
+        const Change change = move_by(p, touched[c], correction);
+        account(p, k, touched[c], pulls[c], change.free, change.after, energies);
+        old[c] = (double)p.du[0][touched[c].at];
+        free[c] = change.free;
+        after[c] = change.after;
+    }
+    if (h.fixes) return;
+    for (u32 c = 0; c < h.dimension; c++) {
+        // G v of the velocity between two increments.
+        double without = 0, with = 0;
+        for (u32 i = 0; i < h.dimension; i++) {
+            without += node.matrix[3 * c + i] * (old[i] + free[i]);
+            with += node.matrix[3 * c + i] * (old[i] + after[i]);
+        }
+        const double half = 0.5 * p.per_time_increment;
+        const double more = 0.5 * half * (with * (old[c] + after[c]) - without * (old[c] + free[c]));
+        energies.damped += more;
+        // A support bears what the dashpot puts on it.
+        if (touched[c].inverse_mass == 0) energies.work += more;
+    }
+}
+
+// Moves degrees of freedom by −M⁻¹ Gᵀ λ, a group of lanes each. The first one of a node with a dashpot moves all of it.
 template <typename T> __device__ __forceinline__ void moves(const Params<T> &p, const Held &h, u32 k) {
     const u32 i = (blockIdx.x * THREADS + threadIdx.x) / FEW_LANES, lane = threadIdx.x % FEW_LANES;
     Energies energies;
-    double pull = 0;
-    if (i < h.n_touched) {
-        const Touched &touched = h.touched[i];
-        for (u32 at = touched.first_term + lane; at < touched.end_of_terms; at += FEW_LANES)
-            pull += h.pulls[at].coefficient * h.found[h.pulls[at].at];
+    const bool is_there = i < h.n_touched, is_coupled = is_there && h.coupled && h.touched[i].coupled != NONE;
+    const bool leads = is_there && !(is_coupled && h.touched[i].component > 0);
+    double pulls[3] = {};
+    for (u32 c = 0; c < (h.coupled ? h.dimension : 1); c++) {
+        double pull = 0;
+        if (leads && (c == 0 || is_coupled)) {
+            const Touched &touched = h.touched[i + c];
+            for (u32 at = touched.first_term + lane; at < touched.end_of_terms; at += FEW_LANES)
+                pull += h.pulls[at].coefficient * h.found[h.pulls[at].at];
+        }
+        pulls[c] = sum_of_lanes<FEW_LANES>(pull);
     }
-    pull = sum_of_lanes<FEW_LANES>(pull);
-    if (i < h.n_touched && lane == 0) move_by(p, h, k, h.touched[i], pull, energies);
+    if (leads && lane == 0) {
+        const Touched &touched = h.touched[i];
+        const double correction = -touched.inverse_mass * pulls[0];
+        if (is_coupled) {
+            move_coupled(p, h, k, &touched, pulls, energies);
+        } else if (h.fixes) {
+            fix_by(p, touched, correction);
+        } else {
+            const Change change = move_by(p, touched, correction);
+            account(p, k, touched, pulls[0], change.free, change.after, energies);
+        }
+    }
     if (!h.fixes) add_energies<THREADS>(p.energies, h.energy + blockIdx.x, energies);
 }

@@ -10,6 +10,7 @@ use super::tables::Tables;
 use crate::device::layout::{In, Out, layouts};
 use crate::device::{Arena, DeviceError, Gpu, Plain as _, Plan, field};
 use crate::explicit::projection::{Projection, Sets};
+use crate::explicit::ties::TieNodes;
 use crate::explicit::{Problem, ProjectionError};
 use crate::simd::Real;
 
@@ -67,6 +68,18 @@ layouts! {
         end_of_terms: u32,
         /// Its entry in `special_first`.
         special: u32,
+        /// Its entry in `coupled`, or NONE. The first component of such a node stands for all, which follow it.
+        coupled: u32,
+        /// Component of its node.
+        component: u32,
+    }
+
+    /// A node with a dashpot.
+    struct Coupled {
+        /// M⁻¹, 1/kg; 0 of components that are prescribed.
+        inverse: [f64; 9],
+        /// G, N s/m.
+        matrix: [f64; 9],
     }
 
     /// An unknown of a border.
@@ -108,6 +121,8 @@ layouts! {
         responses: In<f64>,
         border_inverse: In<f64>,
         touched: In<Touched>,
+        /// Null where no touched node has a dashpot.
+        coupled: In<Coupled>,
         /// Rows of each touched degree of freedom.
         pulls: In<Term>,
         right: Out<f64>,
@@ -122,11 +137,51 @@ layouts! {
         energy: u32,
         /// 1 if u is projected, and not Δu.
         fixes: u32,
+        /// Components of a node.
+        dimension: u32,
+        reserved: u32,
     }
 }
 
 /// Most unknowns of a set: the matrix has 2 GB then.
 const LARGEST_SET: usize = 16384;
+
+/// What joins nodes of any blocks in a model.
+pub(super) struct Joints {
+    /// Linear constraints.
+    pub joined: Option<Joined>,
+    /// Fluids and solids.
+    pub ties: Option<TieNodes>,
+}
+
+impl Joints {
+    /// # Errors
+    /// As for [`Projection::new`].
+    pub fn new(problem: &Problem) -> Result<Self, ProjectionError> {
+        let joined = match problem.rows.is_empty() {
+            true => None,
+            false => Some(Joined::new(problem)?),
+        };
+        let moved = joined.iter().flat_map(|joined| joined.projection.moved());
+        let ties = TieNodes::new(problem, moved);
+        Ok(Self { joined, ties })
+    }
+
+    /// The nodes, with repetitions; nothing where none are joined.
+    pub fn nodes(&self, dimension: usize) -> Vec<u32> {
+        let touched = self.joined.iter().flat_map(|joined| joined.projection.touched());
+        let of_rows = touched.map(|dof| (dof / dimension as u64) as u32);
+        of_rows.chain(self.ties.iter().flat_map(TieNodes::all).map(|tie| tie.node)).collect()
+    }
+
+    /// Checks that a device can hold the matrices of linear constraints, before they are made.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn check(&self, gpu: &Gpu, advice: &'static str) -> Result<(), DeviceError> {
+        self.joined.as_ref().map_or(Ok(()), |joined| joined.check(gpu, advice))
+    }
+}
 
 /// The projection of a problem, and the sets of its unknowns.
 pub(super) struct Joined {
@@ -137,22 +192,17 @@ pub(super) struct Joined {
 impl Joined {
     /// # Errors
     /// As for [`Projection::new`].
-    pub fn new(problem: &Problem) -> Result<Self, ProjectionError> {
+    fn new(problem: &Problem) -> Result<Self, ProjectionError> {
         let projection = problem.projection()?;
         let sets = projection.sets();
         Ok(Self { projection, sets })
-    }
-
-    /// Degrees of freedom that rows name, ascending.
-    pub fn touched(&self) -> &[u64] {
-        self.projection.touched()
     }
 
     /// Checks that a device can hold the matrices, before they are made.
     ///
     /// # Errors
     /// It cannot.
-    pub fn check(&self, gpu: &Gpu, advice: &'static str) -> Result<(), DeviceError> {
+    fn check(&self, gpu: &Gpu, advice: &'static str) -> Result<(), DeviceError> {
         let n = self.sets.largest();
         if n > LARGEST_SET {
             return Err(DeviceError::Constraints { n, most: LARGEST_SET });
@@ -173,14 +223,17 @@ pub(super) struct HeldTables {
     responses: Vec<f64>,
     border_inverse: Vec<f64>,
     touched: Vec<Touched>,
+    coupled: Vec<Coupled>,
     pulls: Vec<Term>,
     energy: u32,
+    dimension: u32,
 }
 
 impl HeldTables {
     /// Those of a problem; lists what acts on its degrees of freedom, and gives them rows of energies.
     pub fn new<T: Real>(problem: &Problem, joined: &Joined, tables: &mut Tables<T>) -> Self {
-        let mut held = Self { energy: tables.n_energy_rows as u32, ..Self::default() };
+        let (energy, dimension) = (tables.n_energy_rows as u32, problem.mesh.dimension as u32);
+        let mut held = Self { energy, dimension, ..Self::default() };
         let mut place = vec![0; joined.sets.unknowns.len()];
         (0..).zip(&joined.sets.unknowns).for_each(|(at, &unknown)| place[unknown as usize] = at);
         held.add_unknowns(problem, joined);
@@ -271,6 +324,8 @@ impl HeldTables {
                 first_term,
                 end_of_terms: self.pulls.len() as u32,
                 special: tables.special_first.len() as u32,
+                coupled: NONE,
+                component: (dof % d) as u32,
             });
             tables.special_first.push(tables.specials.len() as u32);
             let n = acting.partition_point(|&(at, _)| at <= i);
@@ -278,6 +333,11 @@ impl HeldTables {
             acting = &acting[n..];
         }
         tables.special_first.push(tables.specials.len() as u32);
+        let flat = |matrix: [[f64; 3]; 3]| std::array::from_fn(|at| matrix[at / 3][at % 3]);
+        for (number, node) in (0..).zip(projection.coupled()) {
+            self.coupled.push(Coupled { inverse: flat(node.inverse), matrix: flat(node.matrix) });
+            self.touched[node.places.clone()].iter_mut().for_each(|touched| touched.coupled = number);
+        }
         for held in &problem.constraints {
             if let Ok(at) = touched.binary_search(&held.dof) {
                 (self.touched[at].value, self.touched[at].signal) = (held.value, held.signal);
@@ -313,17 +373,13 @@ impl HeldTables {
         plan.copy(field!(responses), &self.responses);
         plan.copy(field!(border_inverse), &self.border_inverse);
         plan.copy(field!(touched), &self.touched);
+        plan.copy_if_any(field!(coupled), &self.coupled);
         plan.copy(field!(pulls), &self.pulls);
         plan.zeros::<f64, _>(field!(right), self.unknowns.len());
         plan.zeros::<f64, _>(field!(found), self.unknowns.len());
         plan.zeros::<f64, _>(field!(border_right), self.bordered.len());
         plan.zeros::<f64, _>(field!(border_found), self.bordered.len());
         plan
-    }
-
-    /// First row of their energies, which come last.
-    pub fn first_energy(&self) -> usize {
-        self.energy as usize
     }
 
     /// What the kernels take, without arrays.
@@ -334,6 +390,7 @@ impl HeldTables {
             n_inner: self.inner.len() as u32,
             n_touched: self.touched.len() as u32,
             energy: self.energy,
+            dimension: self.dimension,
             ..Held::zeroed()
         }
     }
@@ -356,7 +413,6 @@ impl HeldTables {
 
 /// Forces on touched degrees of freedom, and monitors of their motion and of what constraints put on them, by their place.
 fn specials(problem: &Problem, touched: &[u64]) -> Vec<(usize, Special)> {
-    let n_dofs = problem.rows.n_dofs;
     let mut specials = Vec::new();
     for force in &problem.forces {
         if let Ok(at) = touched.binary_search(&force.dof) {
@@ -365,7 +421,10 @@ fn specials(problem: &Problem, touched: &[u64]) -> Vec<(usize, Special)> {
         }
     }
     for (column, &dof) in problem.monitors.iter().enumerate() {
-        let (kind, dof) = if dof < n_dofs { (MONITOR, dof) } else { (PULL, dof - n_dofs) };
+        let (kind, dof) = match problem.force_of_monitor(dof) {
+            Some(dof) => (PULL, dof),
+            None => (MONITOR, dof),
+        };
         if let Ok(at) = touched.binary_search(&dof) {
             specials.push((at, Special { kind, column: column as u32, ..Special::zeroed() }));
         }

@@ -7,6 +7,7 @@ use super::laws::law_name;
 use super::layout::{Material, Params, THREADS};
 use super::peers::Peers;
 use super::tables::{ActRange, Tables};
+use super::tied::Ties;
 use super::viscous::Viscous;
 use super::wet::Wet;
 use super::{ADVICE, KernelReport};
@@ -45,6 +46,7 @@ pub(super) enum Last<T> {
     Ground(Ground),
     /// Linear constraints.
     Held(Held),
+    Ties(Ties),
     /// What elements feel beside the displacement.
     Viscous(Viscous<T>),
     /// Nodes that tiles leave.
@@ -111,7 +113,7 @@ pub(super) struct Launches<T> {
     /// Sends what other devices read after a step, where there are others.
     exchange: Option<HaloExchange<T>>,
     /// Lets all devices have the nodes that linear constraints name, before they project these.
-    exchange_of_rows: Option<HaloExchange<T>>,
+    exchange_of_joined: Option<HaloExchange<T>>,
     _modules: Vec<Module>,
 }
 
@@ -158,7 +160,7 @@ impl<T: Real> Launches<T> {
             viscous: None,
             second: None,
             exchange: None,
-            exchange_of_rows: None,
+            exchange_of_joined: None,
             _modules: Vec::new(),
         };
         if tables.has_fans() {
@@ -176,7 +178,7 @@ impl<T: Real> Launches<T> {
                 launches.second = Some(SecondStream::new()?);
             }
         }
-        if tables.ground.n_blocks() > 0 || tables.held.is_some() {
+        if tables.ground.n_blocks() > 0 || tables.is_joined() {
             modules.push(launches.add_corrections(&mut finder, tables)?);
         }
         if !tables.viscous.is_empty() {
@@ -198,6 +200,14 @@ impl<T: Real> Launches<T> {
             let ground = tables.ground.place(finder.arena, tables.unknowns)?;
             add(finder, "ground", tables.ground.n_blocks(), Last::Ground(ground))?;
         }
+        let mut ties = Ties::zeroed();
+        if let Some(tables) = &tables.ties {
+            ties = tables.ties();
+            let arena = tables.plan().place(finder.gpu, 0, ADVICE, &mut ties)?;
+            finder.arena.append(arena);
+            let (name, n_blocks) = tables.press();
+            add(finder, name, n_blocks, Last::Ties(ties))?;
+        }
         if let Some(tables) = &tables.held {
             let (held, arena) = tables.place(finder.gpu, ADVICE)?;
             tables
@@ -205,6 +215,10 @@ impl<T: Real> Launches<T> {
                 .into_iter()
                 .try_for_each(|(name, n_blocks)| add(finder, name, n_blocks, Last::Held(held)))?;
             finder.arena.append(arena);
+        }
+        if let Some(tables) = &tables.ties {
+            let (name, n_blocks) = tables.follow();
+            add(finder, name, n_blocks, Last::Ties(ties))?;
         }
         Ok(module)
     }
@@ -311,14 +325,14 @@ impl<T: Real> Launches<T> {
         self.exchange = Some(exchange);
     }
 
-    /// Has each launch exchange what linear constraints name, before it is projected.
-    pub fn exchange_before_projection(&mut self, exchange: HaloExchange<T>) {
-        self.exchange_of_rows = Some(exchange);
+    /// Has each launch exchange what ties and linear constraints name, before these act.
+    pub fn exchange_before_joining(&mut self, exchange: HaloExchange<T>) {
+        self.exchange_of_joined = Some(exchange);
     }
 
     /// The exchanges of a launch, in their order.
     fn exchanges(&self) -> impl Iterator<Item = &HaloExchange<T>> {
-        self.exchange_of_rows.iter().chain(&self.exchange)
+        self.exchange_of_joined.iter().chain(&self.exchange)
     }
 
     /// Whether launches go on without the host, so that they may be recorded.
@@ -383,13 +397,13 @@ impl<T: Real> Launches<T> {
             Some(exchange) => exchange.start(stream, written).and_then(|()| exchange.finish(stream, written)),
             None => Ok(()),
         };
-        let (held, others): (Vec<_>, Vec<_>) =
-            self.corrections.iter().partition(|pass| matches!(pass.last, Last::Held(_)));
+        let (joining, others): (Vec<_>, Vec<_>) = self.corrections.iter().partition(|pass| pass.last.joins());
         others.into_iter().try_for_each(|pass| turn.start(pass, params, false))?;
-        exchange(&self.exchange_of_rows)?;
-        held.iter().try_for_each(|pass| turn.start(pass, params, false))?;
+        exchange(&self.exchange_of_joined)?;
+        joining.iter().try_for_each(|pass| turn.start(pass, params, false))?;
         if fixes {
-            held.iter().try_for_each(|pass| turn.start(pass, params, true))?;
+            let mut held = joining.iter().filter(|pass| matches!(pass.last, Last::Held(_)));
+            held.try_for_each(|pass| turn.start(pass, params, true))?;
         }
         let ends = self.viscous.iter().flat_map(|viscous| &viscous.ends);
         ends.into_iter().try_for_each(|pass| turn.start(pass, params, false))?;
@@ -465,6 +479,7 @@ impl<T: Real> Turn<'_, T> {
                 held.fixes = u32::from(fixes);
                 std::ptr::from_mut(held).cast()
             }
+            Last::Ties(ties) => std::ptr::from_mut(ties).cast(),
             Last::Viscous(viscous) => std::ptr::from_mut(viscous).cast(),
             Last::Peers => std::ptr::from_mut(&mut peers).cast(),
             Last::Act(_) | Last::Nothing => std::ptr::null_mut(),
@@ -562,6 +577,11 @@ pub(super) fn felt_by<T: Real>(params: &Params<T>, viscous: &Viscous<T>, materia
 }
 
 impl<T> Last<T> {
+    /// Whether such a kernel joins nodes of any blocks, in a model on several devices of all of them.
+    pub fn joins(&self) -> bool {
+        matches!(self, Self::Held(_) | Self::Ties(_))
+    }
+
     /// Whether a kernel of elements that takes this has elements of the materials that `has` marks. Tiles have one material.
     pub fn computes_for(&self, has: &[bool]) -> bool {
         match self {

@@ -6,7 +6,7 @@ use pogo_formats::domains::SubDomainsView;
 use pogo_formats::explicit::block::DeviceView;
 
 use super::halo::Devices;
-use super::held::Joined;
+use super::held::Joints;
 use super::peers::{Peers, Sent, fans_by_messages};
 use super::tables::Tables;
 use super::{GpuError, GpuOptions, GpuReport, GpuStepper};
@@ -33,7 +33,7 @@ pub(super) enum Lists {
     /// Triangles alone, by the memory of the other devices.
     Fans(Sent),
     /// After each step, with the number of arrays of the state that are sent: u, or u and Δu.
-    Others { sent: HaloLists, n_arrays: usize, of_rows: Option<HaloLists> },
+    Others { sent: HaloLists, n_arrays: usize, of_joined: Option<HaloLists> },
 }
 
 impl Lists {
@@ -53,12 +53,12 @@ impl Shared {
         Devices::new(&problem.blocks, &self.domain, ranks.n_ranks(), ranks.rank() as u32)
     }
 
-    /// What this device computes and sends. `joined` are linear constraints, where there are some.
+    /// What this device computes and sends.
     pub fn lists<T: Real>(
         &self,
         problem: &Problem,
         view: &DeviceView,
-        joined: Option<&Joined>,
+        joints: &Joints,
         tables: &mut Tables<T>,
     ) -> Lists {
         if tables.are_fans_alone() {
@@ -68,16 +68,16 @@ impl Shared {
                 let (sent, border, inside) = fans_by_messages(&problem.blocks, of_part, &devices);
                 tables.n_early_fans = border.len();
                 tables.by_fans = [border, inside].concat();
-                return Lists::Others { sent, n_arrays: 2, of_rows: None };
+                return Lists::Others { sent, n_arrays: 2, of_joined: None };
             }
             let me = self.accord.ranks.rank() as u32;
             return Lists::Fans(Sent::new(&problem.blocks, view, tables.two_steps, &self.domain, me));
         }
         tables.ground.keep(|node| self.part.local_own(node).is_some());
         let mut sent = std::mem::take(&mut tables.sent);
-        let of_rows =
-            joined.map(|joined| sent.take_rows(&self.devices(problem), joined.touched(), problem.mesh.dimension));
-        Lists::Others { sent: sent.lists(), n_arrays: 1, of_rows }
+        let joined = joints.nodes(problem.mesh.dimension);
+        let of_joined = (!joined.is_empty()).then(|| sent.take_joined(&self.devices(problem), &joined));
+        Lists::Others { sent: sent.lists(), n_arrays: 1, of_joined }
     }
 
     /// Number of own nodes.
@@ -103,7 +103,7 @@ impl Shared {
         let gpu = &stepper.gpu;
         let memory = (&mut stepper.arena, &mut stepper.opened);
         let sent = match lists {
-            Lists::Others { sent, n_arrays, of_rows } => {
+            Lists::Others { sent, n_arrays, of_joined } => {
                 let layout = NodeLayout { n_numbers: unknowns, pitch: unknowns, stride: 1 };
                 let arrays = [stepper.u, stepper.du];
                 let (accord, arena, opened) = (&self.accord, memory.0, memory.1);
@@ -112,14 +112,14 @@ impl Shared {
                 };
                 let n_arrays = if stepper.viscous.is_some() { 2 } else { *n_arrays };
                 let mut exchange = connect(sent, self.exchange, n_arrays)?;
-                if let Some(of_rows) = of_rows {
+                if let Some(of_joined) = of_joined {
                     let mut how = self.exchange;
                     if exchange.host_waits() {
-                        // Devices project between two exchanges, where no host waits for all of them.
+                        // Devices join nodes between two exchanges, where no host waits for all of them.
                         how = Exchange::Messages;
                         exchange = connect(sent, how, n_arrays)?;
                     }
-                    stepper.launches.exchange_before_projection(connect(of_rows, how, 2)?);
+                    stepper.launches.exchange_before_joining(connect(of_joined, how, 2)?);
                 }
                 let host_waits = exchange.host_waits();
                 stepper.launches.exchange_after_steps(exchange);

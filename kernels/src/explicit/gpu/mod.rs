@@ -17,7 +17,7 @@
 //! | `launches.rs` | the kernels and their launches |
 //! | `signals.rs` | signals evaluated on the device |
 //! | `peers.rs`, `halo.rs` | several devices: what they write into each other's memory, of triangles and of other elements |
-//! | `ground.rs`, `held.rs` | what corrects a step: dashpots, linear constraints |
+//! | `ground.rs`, `held.rs`, `tied.rs` | what corrects a step: dashpots, linear constraints, ties of fluids |
 //! | `viscous.rs` | damping in proportion to the stiffness, and relaxation |
 //! | `shots.rs` | several runs of one model that make their steps together |
 //! | `wet.rs` | pairs of nodes where fluids and solids touch |
@@ -37,6 +37,7 @@ mod peers;
 mod shots;
 mod signals;
 mod tables;
+mod tied;
 #[cfg(test)]
 pub(super) use halo::Devices;
 #[cfg(test)]
@@ -53,7 +54,7 @@ use crate::dynamics::signals::Signals;
 use crate::dynamics::{State, Stepper, Steps};
 use crate::explicit::projection::FIX_EVERY;
 use crate::simd::Real;
-use held::{HeldTables, Joined};
+use held::{HeldTables, Joints};
 use launches::Launches;
 use layout::{Params, WINDOW};
 pub use member::GpuMember;
@@ -63,6 +64,7 @@ use shots::ByFans;
 pub use shots::{GpuShots, MOST_SHOTS_AT_ONCE};
 use signals::DeviceSignals;
 use tables::Tables;
+use tied::TieTables;
 use wet::WetTables;
 
 /// Steps of one graph: twice an even number, so that a graph ends on the pair of arrays that it began with.
@@ -345,9 +347,6 @@ impl<T: Real> GpuStepper<T> {
         if let Some(what) = problem.viscosity().filter(|_| problem.mesh.has_fluid()) {
             return Err(StepperError::BesideFluids { what }.into());
         }
-        if let Some(what) = problem.only_on_cpu() {
-            return Err(StepperError::OnlyOnCpu { what }.into());
-        }
         let memory = viscous::memory::<T>(problem, state).map_err(StepperError::from)?;
         check_signals(problem, signals)?;
         let view = problem.device.as_ref().ok_or(DeviceError::NoTables)?;
@@ -372,6 +371,7 @@ impl<T: Real> GpuStepper<T> {
             + tables.wet.bytes()
             + tables.ground.bytes()
             + tables.held.as_ref().map_or(0, HeldTables::bytes)
+            + tables.ties.as_ref().map_or(0, TieTables::bytes)
             + tables.viscous.bytes()
             + DeviceSignals::bytes(signals);
         let mut arena = plan.place(&gpu, later + RESERVE, ADVICE, &mut params)?;
@@ -399,8 +399,8 @@ impl<T: Real> GpuStepper<T> {
             u: [arena.slice("u[0]"), arena.slice("u[1]")],
             du: [arena.slice("du[0]"), arena.slice("du[1]")],
             energies: arena.slice("energies"),
-            n_energies: match (&tables.held, shared) {
-                (Some(held), Some(shared)) if !shared.accord.ranks.leads() => held.first_energy(),
+            n_energies: match shared {
+                Some(shared) if !shared.accord.ranks.leads() => tables.n_own_energy_rows,
                 _ => tables.n_energy_rows,
             },
             done: arena.slice("done"),
@@ -437,16 +437,11 @@ impl<T: Real> GpuStepper<T> {
         let view = problem.device.as_ref().ok_or(DeviceError::NoTables)?;
         let devices = shared.map(|shared| shared.devices(problem));
         let mut tables = Tables::<T>::new(problem, view, gpu.multiprocessors, devices.as_ref())?;
-        let joined = match problem.rows.is_empty() {
-            true => None,
-            false => Some(Joined::new(problem).map_err(StepperError::from)?),
-        };
-        let sent = shared.map(|shared| shared.lists(problem, view, joined.as_ref(), &mut tables));
+        let joints = Joints::new(problem).map_err(StepperError::from)?;
+        let sent = shared.map(|shared| shared.lists(problem, view, &joints, &mut tables));
         tables.wet = WetTables::new(problem, &tables)?;
-        if let Some(joined) = &joined {
-            joined.check(gpu, ADVICE)?;
-            tables.held = Some(HeldTables::new(problem, joined, &mut tables));
-        }
+        joints.check(gpu, ADVICE)?;
+        tables.join(problem, &joints);
         Ok((tables, sent))
     }
 

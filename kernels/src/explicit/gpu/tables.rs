@@ -13,9 +13,10 @@ use super::super::{Problem, StepperError};
 use super::grids::{Launched, Role, Tiles};
 use super::ground::GroundTables;
 use super::halo::{Devices, ElementLists, Senders};
-use super::held::HeldTables;
+use super::held::{HeldTables, Joints};
 use super::laws::{is_parallelepiped, law_name, law_number, law_of_parallelepipeds};
 use super::layout::*;
+use super::tied::TieTables;
 use super::viscous::ViscousTables;
 use super::wet::WetTables;
 use crate::device::Plain as _;
@@ -52,6 +53,10 @@ pub(super) struct Tables<T> {
     pub ground: GroundTables,
     /// Linear constraints; made behind all else.
     pub held: Option<HeldTables>,
+    /// What passes between fluids and solids outside the blocks.
+    pub ties: Option<TieTables>,
+    /// Rows of energies of the device's own nodes. The rows behind them are of ties and constraints, which all devices count alike.
+    pub n_own_energy_rows: usize,
     /// Damping in proportion to the stiffness, and relaxation.
     pub viscous: ViscousTables<T>,
     /// What a step makes is corrected before the next begins, or made by several kernels, so that a launch makes one step.
@@ -261,7 +266,7 @@ impl<T: Real> Tables<T> {
     ) -> Result<Self, StepperError> {
         let (blocks, once) = (&problem.blocks, problem.mesh.dimension == 3);
         let fans = fan_blocks(problem, device)?;
-        let is_corrected = !(problem.dashpots.is_empty() && problem.rows.is_empty()) || problem.is_viscous();
+        let is_corrected = !problem.dashpots.is_empty() || problem.has_correction() || problem.is_viscous();
         let two_steps = !is_corrected && !device.halo_fan.is_empty() && fans.iter().all(|&fans| fans);
         let outer = |b: usize| outer_nodes(device, two_steps, b);
         let by_node = Specials::new(problem);
@@ -499,6 +504,18 @@ impl<T: Real> Tables<T> {
         !self.by_fans.is_empty() || self.by_colours.is_empty() && !self.blocks.is_empty()
     }
 
+    /// Adds the tables of ties and linear constraints.
+    pub fn join(&mut self, problem: &Problem, joints: &Joints) {
+        self.n_own_energy_rows = self.n_energy_rows;
+        self.ties = joints.ties.as_ref().map(|ties| TieTables::new(problem, ties, &Specials::new(problem), self));
+        self.held = joints.joined.as_ref().map(|joined| HeldTables::new(problem, joined, self));
+    }
+
+    /// Whether there are ties or linear constraints.
+    pub fn is_joined(&self) -> bool {
+        self.held.is_some() || self.ties.is_some()
+    }
+
     /// Whether triangles are all.
     pub fn are_fans_alone(&self) -> bool {
         self.by_colours.is_empty() && !self.once && !self.is_corrected
@@ -682,7 +699,7 @@ pub(super) struct Specials {
 }
 
 impl Specials {
-    fn new(problem: &Problem) -> Self {
+    pub fn new(problem: &Problem) -> Self {
         let dimension = problem.mesh.dimension;
         let locate = |dof: u64| (dof as usize / dimension, (dof as usize % dimension) as u32);
         let blank = Special::zeroed();

@@ -6,10 +6,11 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use super::arrays;
 use super::ground::{self, Ground};
 use super::halo::Devices;
-use super::held::{self, Held, HeldTables, Joined};
+use super::held::{self, Held, Joints};
 use super::launches::{Last, felt_by};
 use super::layout::{Material, Params, THREADS};
 use super::tables::Tables;
+use super::tied;
 use super::viscous::{self, Viscous, ViscousTables};
 use super::wet::{Wet, WetTables};
 use super::{Unknowns, grids, laws, layout, wet};
@@ -59,6 +60,7 @@ fn compile(double: bool) -> Option<libloading::Library> {
                  if (kind == 2) ((void (*)(Params<R>, u32, Material<R>))kernel)(*p, k, *(const Material<R> *)last);\n\
                  if (kind == 3) ((void (*)(Params<R>, u32, Ground))kernel)(*p, k, *(const Ground *)last);\n\
                  if (kind == 4) ((void (*)(Params<R>, u32, Held))kernel)(*p, k, *(const Held *)last);\n\
+                 if (kind == 6) ((void (*)(Params<R>, u32, Ties))kernel)(*p, k, *(const Ties *)last);\n\
                  if (kind == 5) ((void (*)(Params<R>, u32, Viscous<R>))kernel)(*p, k, *(const Viscous<R> *)last);\n\
              }});\n\
          }}\n\
@@ -71,6 +73,7 @@ fn compile(double: bool) -> Option<libloading::Library> {
     drop(wet::header::header().compiler(folder.path()));
     drop(ground::header::header().compiler(folder.path()));
     drop(held::header::header().compiler(folder.path()));
+    drop(tied::header::header().compiler(folder.path()));
     drop(viscous::header::header().compiler(folder.path()));
     let mut compiler = layout::header::header().compiler(folder.path());
     compiler.args(["-O1", "-w", "-shared", "-fPIC", "-o", "twin.so", "twin.cpp"]);
@@ -111,6 +114,7 @@ impl<T> Pass<T> {
             Last::Ground(ground) => (std::ptr::from_ref(ground).cast(), 3),
             Last::Held(held) => (std::ptr::from_ref(held).cast(), 4),
             Last::Viscous(viscous) => (std::ptr::from_ref(viscous).cast(), 5),
+            Last::Ties(ties) => (std::ptr::from_ref(ties).cast(), 6),
             Last::Peers => unreachable!("no devices"),
         }
     }
@@ -174,7 +178,7 @@ pub(in crate::explicit) struct Twin<T> {
     step: u64,
     /// What one of several devices sends, and what linear constraints name of that.
     sent: HaloLists,
-    of_rows: Option<HaloLists>,
+    of_joined: Option<HaloLists>,
     memory: Vec<Vec<u128>>,
 }
 
@@ -211,13 +215,10 @@ impl<T: Real> Twin<T> {
         if let Some(devices) = devices {
             tables.ground.keep(|node| devices.is_own(node as u32));
         }
-        let mut of_rows = None;
-        if !problem.rows.is_empty() {
-            let joined = Joined::new(problem)?;
-            let dimension = problem.mesh.dimension;
-            of_rows = devices.map(|devices| tables.sent.take_rows(devices, joined.touched(), dimension));
-            tables.held = Some(HeldTables::new(problem, &joined, &mut tables));
-        }
+        let joints = Joints::new(problem)?;
+        let joined = joints.nodes(problem.mesh.dimension);
+        let of_joined = devices.filter(|_| !joined.is_empty()).map(|devices| tables.sent.take_joined(devices, &joined));
+        tables.join(problem, &joints);
         let unknowns = Unknowns { of_node: tables.unknowns, dimension: problem.mesh.dimension };
         let (u, du) = (unknowns.narrow::<T>(&state.displacement), unknowns.narrow::<T>(&state.increment));
         let fans = arrays::Fans::new(problem, view, &tables);
@@ -243,18 +244,16 @@ impl<T: Real> Twin<T> {
         let passes = passes(&tables, &mut memory);
         let viscous = TwinOfViscous::new(&tables.viscous, &of_start, &mut memory);
         let n_unknowns = u.len();
-        let n_energies = match (&tables.held, devices) {
-            (Some(held), Some(devices)) if devices.me > 0 => held.first_energy(),
-            _ => tables.n_energy_rows,
-        };
+        let is_of_other = devices.is_some_and(|devices| devices.me > 0);
+        let n_energies = if is_of_other { tables.n_own_energy_rows } else { tables.n_energy_rows };
         let (sent, step) = (tables.sent.lists(), state.step);
         let made =
-            Self { library, params, passes, viscous, unknowns, n_unknowns, n_energies, step, sent, of_rows, memory };
+            Self { library, params, passes, viscous, unknowns, n_unknowns, n_energies, step, sent, of_joined, memory };
         Ok(Some(made))
     }
 
     /// Steps one model by several devices, all of whose steps are recorded: each computes what others wait for, sends it, and computes
-    /// the rest. With linear constraints it computes all, sends what they name, projects, and sends what else others read. What a
+    /// the rest. With ties or linear constraints it computes all, sends what they name, joins that, and sends what else others read. What a
     /// device has no business to read is no number. Returns states and records of all.
     pub fn advance_team(team: &mut [Self], n_steps: usize, signals: &Signals<'_>) -> Vec<(State, Vec<f64>)> {
         let n = team.len();
@@ -262,8 +261,8 @@ impl<T: Real> Twin<T> {
             team.iter().map(|twin| (0..n).map(|to| of(twin, to)).collect()).collect()
         };
         let halo = lists(team, &|twin, to| twin.sent.to(to).to_vec());
-        let rows = lists(team, &|twin, to| twin.of_rows.as_ref().map_or(Vec::new(), |rows| rows.to(to).to_vec()));
-        let is_held = team[0].of_rows.is_some();
+        let rows = lists(team, &|twin, to| twin.of_joined.as_ref().map_or(Vec::new(), |rows| rows.to(to).to_vec()));
+        let is_joined = team[0].of_joined.is_some();
         let recordings: Vec<u64> = team.iter_mut().map(|twin| twin.prepare(n_steps, signals)).collect();
         let send = |team: &[Self], lists: &[Vec<Vec<u32>>], of: Doubled<T>, forgets: bool| {
             for (from, to) in (0..n).flat_map(|from| (0..n).map(move |to| (from, to))) {
@@ -279,23 +278,26 @@ impl<T: Real> Twin<T> {
             }
         };
         let send_halo = |team: &[Self]| team[0].exchanged().for_each(|array| send(team, &halo, array, true));
-        let projects = |pass: &Pass<T>| matches!(pass.last, Last::Held(_));
+        let joins = |pass: &Pass<T>| pass.last.joins();
         let is_viscous = team[0].viscous.is_some();
         for k in 0..n_steps as u32 {
             let launch = |team: &[Self], wanted: &dyn Fn(&Pass<T>) -> bool| {
                 team.iter().for_each(|twin| twin.launch(k, &twin.params, wanted));
             };
-            launch(team, &|pass| pass.is_early || is_viscous);
-            if !is_held {
+            launch(team, &|pass| !joins(pass) && (pass.is_early || is_viscous));
+            if !is_viscous && !is_joined {
                 send_halo(team);
             }
             if !is_viscous {
-                launch(team, &|pass| !pass.is_early && !projects(pass));
+                launch(team, &|pass| !pass.is_early && !joins(pass));
             }
-            if is_held {
+            if is_joined {
                 send(team, &rows, |params| params.u, false);
                 send(team, &rows, |params| params.du, false);
-                launch(team, &projects);
+                launch(team, &joins);
+            }
+            team.iter().for_each(|twin| twin.launch_ends(k));
+            if is_viscous || is_joined {
                 send_halo(team);
             }
             for twin in &mut *team {
@@ -315,8 +317,8 @@ impl<T: Real> Twin<T> {
     pub fn forget(team: &mut [Self], me: usize, is_own: impl Fn(u32) -> bool) {
         let mut known: Vec<bool> = (0..team[me].n_nodes()).map(&is_own).collect();
         for from in (0..team.len()).filter(|&from| from != me) {
-            let of_rows = team[from].of_rows.iter().flat_map(|rows| rows.to(me));
-            team[from].sent.to(me).iter().chain(of_rows).for_each(|&node| known[node as usize] = true);
+            let of_joined = team[from].of_joined.iter().flat_map(|rows| rows.to(me));
+            team[from].sent.to(me).iter().chain(of_joined).for_each(|&node| known[node as usize] = true);
         }
         let none = vec![T::from_f64(f64::NAN); team[me].unknowns.of_node];
         for node in (0..known.len()).filter(|&node| !known[node]) {
@@ -361,7 +363,7 @@ impl<T: Real> Twin<T> {
         let fixes = (self.step + u64::from(k) + 1).is_multiple_of(FIX_EVERY);
         let is_due = |pass: &&Pass<T>| match &pass.last {
             Last::Held(held) => makes_step && (fixes || held.fixes == 0),
-            Last::Ground(_) => makes_step,
+            Last::Ground(_) | Last::Ties(_) => makes_step,
             _ => true,
         };
         let _turn = turn();
@@ -369,13 +371,23 @@ impl<T: Real> Twin<T> {
         let Some(viscous) = self.viscous.as_ref().filter(|_| makes_step) else {
             return self.start(k, params, due);
         };
-        let (corrections, elements): (Vec<_>, Vec<_>) = due.partition(|pass| matches!(pass.last, Last::Ground(_)));
+        let corrects = |pass: &&Pass<T>| matches!(pass.last, Last::Ground(_)) || pass.last.joins();
+        let (corrections, elements): (Vec<_>, Vec<_>) = due.partition(corrects);
+        if elements.is_empty() {
+            return self.start(k, params, corrections);
+        }
         for group in &viscous.groups {
             self.start(k, params, [&group.feel]);
             let of_elements = elements.iter().copied().filter(|pass| pass.last.computes_for(&group.has));
             self.start(k, &felt_by(params, &group.viscous, group.materials), of_elements);
         }
-        self.start(k, params, [&viscous.moves].into_iter().chain(corrections).chain(&viscous.ends));
+        self.start(k, params, [&viscous.moves].into_iter().chain(corrections));
+    }
+
+    /// What follows the corrections of a step.
+    fn launch_ends(&self, k: u32) {
+        let _turn = turn();
+        self.start(k, &self.params, self.viscous.iter().flat_map(|viscous| &viscous.ends));
     }
 
     fn start<'a>(&self, k: u32, params: &Params<T>, passes: impl IntoIterator<Item = &'a Pass<T>>)
@@ -404,6 +416,7 @@ impl<T: Real> Twin<T> {
         let recording = self.prepare(n_steps, signals);
         for k in 0..n_steps as u32 {
             self.launch(k, &self.params, |_| true);
+            self.launch_ends(k);
             self.params.u.swap(0, 1);
             self.params.du.swap(0, 1);
         }
@@ -505,25 +518,6 @@ fn passes<T: Real>(tables: &Tables<T>, memory: &mut Vec<Vec<u128>>) -> Vec<Pass<
             last: Last::Act(range),
         });
     }
-    if let Some(tables) = &tables.held {
-        let mut held = tables.held();
-        memory.append(&mut tables.plan().place_on_host(&mut held));
-        let pass = |fixes, (name, blocks)| Pass {
-            kernel: format!("{name}_{}", T::NAME),
-            blocks,
-            threads: THREADS,
-            bytes: 0,
-            list: In::null(),
-            is_early: false,
-            last: Last::Held(Held { fixes, ..held }),
-        };
-        passes.extend(
-            [0, 1]
-                .into_iter()
-                .flat_map(|fixes| tables.kernels().into_iter().map(move |kernel| (fixes, kernel)))
-                .map(|(fixes, kernel)| pass(fixes, kernel)),
-        );
-    }
     if tables.ground.n_blocks() > 0 {
         let (entries, blocks) = tables.ground.rows();
         let [entries, blocks] = [array(memory, entries), array(memory, blocks)];
@@ -540,6 +534,29 @@ fn passes<T: Real>(tables: &Tables<T>, memory: &mut Vec<Vec<u128>>) -> Vec<Pass<
                 n_numbers: tables.unknowns as u64,
             }),
         });
+    }
+    let mut correct = |(name, blocks): (&str, u32), last| {
+        let kernel = format!("{name}_{}", T::NAME);
+        passes.push(Pass { kernel, blocks, threads: THREADS, bytes: 0, list: In::null(), is_early: false, last });
+    };
+    let ties = tables.ties.as_ref().map(|tables| {
+        let mut ties = tables.ties();
+        memory.append(&mut tables.plan().place_on_host(&mut ties));
+        (tables, Last::Ties(ties))
+    });
+    if let Some((tables, last)) = ties {
+        correct(tables.press(), last);
+    }
+    if let Some(tables) = &tables.held {
+        let mut held = tables.held();
+        memory.append(&mut tables.plan().place_on_host(&mut held));
+        for fixes in [0, 1] {
+            let kernels = tables.kernels().into_iter();
+            kernels.for_each(|kernel| correct(kernel, Last::Held(Held { fixes, ..held })));
+        }
+    }
+    if let Some((tables, last)) = ties {
+        correct(tables.follow(), last);
     }
     passes
 }

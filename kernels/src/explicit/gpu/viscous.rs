@@ -126,7 +126,7 @@ impl<T: Real> ViscousTables<T> {
             dimension,
             ..Self::default()
         };
-        viscous.settles = !problem.dashpots.is_empty() || !viscous.records.is_empty();
+        viscous.settles = !(problem.dashpots.is_empty() && problem.rows.is_empty() && viscous.records.is_empty());
         viscous.add_ranges(problem, by_node, devices, tables);
         viscous
     }
@@ -315,7 +315,8 @@ fn records(problem: &Problem, devices: Option<&Devices>) -> Vec<MemoryRecord> {
         return Vec::new();
     }
     let n_dofs = (problem.mesh.n_nodes() * problem.mesh.dimension) as u64;
-    let monitors = problem.monitors.iter().enumerate().filter(|(_, dof)| **dof >= n_dofs);
+    let of_memory = n_dofs..n_dofs * (1 + problem.relaxation.rates.len() as u64);
+    let monitors = problem.monitors.iter().enumerate().filter(|(_, dof)| of_memory.contains(dof));
     let record = |(column, &dof): (usize, &u64)| MemoryRecord {
         unknown: dof % n_dofs,
         mechanism: (dof / n_dofs) as u32 - 1,

@@ -18,6 +18,8 @@
 //! ⎣ −Cᵀ      0 ⎦ ⎣ z ⎦   ⎣ 0 ⎦     C and the values z of massless unknowns
 //! ```
 //!
+//! A dashpot couples the components of its node: M is (1 + q) m + Δt/2 G there, and they are among those of M_h.
+//!
 //! The first two rows of blocks are quasi-definite and sparse ([`factor`]). Massless unknowns, and the rows that have no pivot,
 //! are a *border*: a dense matrix for each set that hangs together ([`border`]).
 
@@ -25,6 +27,7 @@ mod border;
 mod carry;
 mod dense;
 mod factor;
+mod inertia;
 mod rows;
 mod sets;
 
@@ -37,6 +40,8 @@ use crate::dynamics::Constraint;
 use crate::union::Union;
 pub(in crate::explicit) use border::Border;
 use factor::{Factor, Symmetric};
+pub(in crate::explicit) use inertia::CoupledNode;
+pub use inertia::Inertia;
 pub use rows::{LinearRows, ProjectionError};
 pub(in crate::explicit) use sets::Sets;
 
@@ -54,6 +59,10 @@ pub struct Projection {
     touched: Vec<u64>,
     /// 1/m of each, 0 where it is prescribed.
     inverse_mass: Vec<f64>,
+    /// Nodes with dashpots.
+    coupled: Vec<CoupledNode>,
+    /// Entry in `coupled` of each touched degree of freedom, or `u32::MAX`; empty without dashpots.
+    coupled_of: Vec<u32>,
     first: Vec<u32>,
     /// Index among `touched` of each term.
     places: Vec<u32>,
@@ -83,16 +92,28 @@ pub struct Projected {
 }
 
 impl Projection {
-    /// The projection of `rows`; `inverse_mass` gives 1/m of a degree of freedom, or 0 where it is prescribed.
+    /// The projection of `rows` in the metric of an inertia.
     ///
     /// # Errors
     /// Too many massless unknowns that hang together.
-    pub fn new(rows: &LinearRows, inverse_mass: impl Fn(u64) -> f64) -> Result<Self, ProjectionError> {
+    pub fn new(rows: &LinearRows, inertia: &Inertia<'_>) -> Result<Self, ProjectionError> {
         let mut touched: Vec<u64> = rows.dofs.iter().copied().filter(|&dof| dof < rows.n_dofs).collect();
         touched.sort_unstable();
         touched.dedup();
+        inertia.add_coupled_components(&mut touched);
+        let coupled = inertia.coupled_nodes(&touched);
+        let mut coupled_of = vec![u32::MAX; if coupled.is_empty() { 0 } else { touched.len() }];
+        let mut inverse_mass: Vec<f64> = touched.iter().map(|&dof| inertia.inverse_mass(dof)).collect();
+        for (number, node) in (0..).zip(&coupled) {
+            for (c, place) in node.places.clone().enumerate() {
+                coupled_of[place] = number;
+                inverse_mass[place] = node.inverse[c][c];
+            }
+        }
         let mut projection = Self {
-            inverse_mass: touched.iter().map(|&dof| inverse_mass(dof)).collect(),
+            inverse_mass,
+            coupled,
+            coupled_of,
             touched,
             first: vec![0],
             places: Vec::new(),
@@ -132,6 +153,22 @@ impl Projection {
     /// 1/m of each, 0 where it is prescribed.
     pub fn inverse_mass(&self) -> &[f64] {
         &self.inverse_mass
+    }
+
+    /// Degrees of freedom that constraints may move, ascending.
+    pub(in crate::explicit) fn moved(&self) -> impl Iterator<Item = u64> {
+        let touched = self.touched.iter().zip(&self.inverse_mass);
+        touched.filter(|(_, inverse_mass)| **inverse_mass > 0.0).map(|(&dof, _)| dof)
+    }
+
+    /// Nodes with dashpots, which couple their components in M.
+    pub(in crate::explicit) fn coupled(&self) -> &[CoupledNode] {
+        &self.coupled
+    }
+
+    /// The node with a dashpot that a touched degree of freedom belongs to.
+    fn coupled_of(&self, place: usize) -> Option<&CoupledNode> {
+        self.coupled.get(*self.coupled_of.get(place)? as usize)
     }
 
     /// Rows that follow from others, or from prescribed displacements.
@@ -180,8 +217,11 @@ impl Projection {
         let mut has_unknown = vec![false; n_rows];
         self.massless.iter().for_each(|&(row, _, _)| has_unknown[row as usize] = true);
         let (mut entries, mut n) = (Vec::new(), n_rows as u32);
-        for (rows, &inverse_mass) in rows_of.iter().zip(&self.inverse_mass) {
+        for (place, (rows, &inverse_mass)) in rows_of.iter().zip(&self.inverse_mass).enumerate() {
             rows.iter().for_each(|&(row, _)| has_unknown[row as usize] = true);
+            if self.coupled_of(place).is_some() {
+                continue;
+            }
             if rows.len() > MANY_ROWS {
                 entries.push((n, n, -1.0 / inverse_mass));
                 entries.extend(rows.iter().map(|&(row, coefficient)| (row, n, -coefficient)));
@@ -194,6 +234,17 @@ impl Projection {
                     others.map(|&(other, with)| (row.min(other), row.max(other), coefficient * inverse_mass * with)),
                 );
             }
+        }
+        for node in &self.coupled {
+            let first = node.places.start;
+            let free: Vec<usize> = (0..node.places.len()).filter(|c| self.inverse_mass[first + c] > 0.0).collect();
+            for (i, &c) in free.iter().enumerate() {
+                let at = n + i as u32;
+                let of_place = &node.mass[c];
+                entries.extend(free[..=i].iter().zip(n..).map(|(&other, before)| (before, at, -of_place[other])));
+                entries.extend(rows_of[first + c].iter().map(|&(row, coefficient)| (row, at, -coefficient)));
+            }
+            n += free.len() as u32;
         }
         // A row of prescribed degrees of freedom alone binds nothing.
         for (row, _) in (0..).zip(&has_unknown).filter(|(_, has)| !**has) {
@@ -268,7 +319,13 @@ impl Projection {
 
     /// What is added to the value of each touched degree of freedom: −M⁻¹Gᵀλ.
     pub fn correction(&self, found: &Projected, place: usize) -> f64 {
-        -self.inverse_mass[place] * found.pull[place]
+        match self.coupled_of(place) {
+            None => -self.inverse_mass[place] * found.pull[place],
+            Some(node) => {
+                let row = node.inverse[place - node.places.start];
+                -row.iter().zip(&found.pull[node.places.clone()]).map(|(inverse, pull)| inverse * pull).sum::<f64>()
+            }
+        }
     }
 
     /// Projects values of all degrees of freedom, (n_dofs,), where those that are prescribed have their values.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::explicit::dashpot::Dashpot;
 
 const N_DOFS: u64 = 40;
 
@@ -16,6 +17,15 @@ fn mass(dof: u64) -> f64 {
     1.0 + 0.3 * (dof % 5) as f64
 }
 
+/// One degree of freedom a node, with these constraints.
+fn inertia<'a>(masses: &'a [f64], constraints: &'a [Constraint]) -> Inertia<'a> {
+    Inertia { dimension: 1, lumped_mass: masses, damping_rate: &[], dashpots: &[], time_increment: 0.0, constraints }
+}
+
+fn masses() -> Vec<f64> {
+    (0..N_DOFS).map(mass).collect()
+}
+
 fn motion() -> Vec<f64> {
     (0..N_DOFS).map(|dof| (1.3 * dof as f64 + 0.4).sin()).collect()
 }
@@ -31,7 +41,7 @@ fn a_projected_motion_satisfies_the_rows_and_is_the_nearest_one() {
     // Degree of freedom 0 is in many rows, so that it stays an unknown.
     let star: Vec<Vec<(u64, f64)>> = (1..20).map(|k| vec![(k, 1.0), (0, -1.0), (k + 19, 0.25)]).collect();
     let star = rows(&star.iter().map(Vec::as_slice).collect::<Vec<_>>(), 0);
-    let projection = Projection::new(&star, |dof| 1.0 / mass(dof)).unwrap();
+    let projection = Projection::new(&star, &inertia(&masses(), &[])).unwrap();
     let mut u = motion();
     projection.project(&mut u, |_| 0.0);
     assert!(violations(&star, &u).iter().all(|v| v.abs() < 1e-14));
@@ -54,7 +64,7 @@ fn a_projected_motion_satisfies_the_rows_and_is_the_nearest_one() {
 fn massless_unknowns_join_their_rows() {
     // u_k = z for four k: all become their weighted mean.
     let joined = rows(&[&[(2, 1.0), (40, -1.0)], &[(3, 1.0), (40, -1.0)], &[(4, 1.0), (40, -1.0)]], 1);
-    let projection = Projection::new(&joined, |dof| 1.0 / mass(dof)).unwrap();
+    let projection = Projection::new(&joined, &inertia(&masses(), &[])).unwrap();
     let (mut u, free) = (motion(), motion());
     projection.project(&mut u, |_| 0.0);
     let sum = |f: &dyn Fn(u64) -> f64| (2..5).map(f).sum::<f64>();
@@ -63,7 +73,7 @@ fn massless_unknowns_join_their_rows() {
     // Prescribed, they follow.
     let held = Constraint { dof: 0, signal: 3, value: 2.0 };
     let held = LinearRows { prescribed: vec![held], ..joined.clone() };
-    let projection = Projection::new(&held, |dof| 1.0 / mass(dof)).unwrap();
+    let projection = Projection::new(&held, &inertia(&masses(), &[])).unwrap();
     projection.project(&mut u, |signal| if signal == 3 { 0.7 } else { f64::NAN });
     assert!((2..5).all(|dof: usize| (u[dof] - 1.4).abs() < 1e-14));
     // A force on z is spread evenly.
@@ -86,10 +96,7 @@ fn repeated_rows_are_left_out_and_contradictions_found() {
         0,
     );
     let held = |dof, value| Constraint { dof, signal: 0, value };
-    let prescribed = |constraints: &[Constraint]| {
-        let inverse_mass = |dof| if constraints.iter().any(|held| held.dof == dof) { 0.0 } else { 1.0 / mass(dof) };
-        Projection::new(&repeated, inverse_mass).unwrap()
-    };
+    let prescribed = |constraints: &[Constraint]| Projection::new(&repeated, &inertia(&masses(), constraints)).unwrap();
     let projection = prescribed(&[]);
     assert_eq!(projection.n_redundant(), 1);
     let mut u = motion();
@@ -102,4 +109,64 @@ fn repeated_rows_are_left_out_and_contradictions_found() {
     assert_eq!(prescribed(&wrong).check(&wrong), Err(ProjectionError::Contradiction { row: 3 }));
     let wrong = [held(2, 0.5), held(4, 0.4)];
     assert!(prescribed(&wrong).check(&wrong).is_err());
+}
+
+/// M (u − u*) is normal to all motions that the rows allow, M with the dashpots' part.
+#[test]
+fn dashpots_are_part_of_the_metric() {
+    let (d, dt) = (2, 0.3);
+    let n_nodes = N_DOFS as usize / d;
+    let lumped_mass: Vec<f64> = (0..n_nodes as u64).map(mass).collect();
+    let damping_rate: Vec<f64> = (0..n_nodes).map(|node| 0.2 * (node % 3) as f64).collect();
+    let dashpot = |node: u32| {
+        let [a, b] = [3.0 + f64::from(node), 1.0];
+        Dashpot { node, matrix: [[a, b, 0.0], [b, 2.0, 0.0], [0.0; 3]] }
+    };
+    let dashpots: Vec<Dashpot> = [9, 3, 4, 15].map(dashpot).to_vec();
+    // Node 4 has one component that rows name and one that is prescribed, node 9 one of each, node 15 is apart.
+    let rows = rows(
+        &[
+            &[(2, 1.0), (6, -1.0)],
+            &[(7, 1.0), (3, 0.5), (8, -0.7), (18, 0.2)],
+            &[(8, 1.0), (12, 1.0), (40, -1.0)],
+            &[(19, 1.0), (40, 0.5)],
+        ],
+        1,
+    );
+    let constraints = [9, 18].map(|dof| Constraint { dof, signal: 0, value: 0.0 });
+    let inertia = Inertia {
+        dimension: d,
+        lumped_mass: &lumped_mass,
+        damping_rate: &damping_rate,
+        dashpots: &dashpots,
+        time_increment: dt,
+        constraints: &constraints,
+    };
+    let projection = Projection::new(&rows, &inertia).unwrap();
+    assert_eq!(projection.touched(), [2, 3, 6, 7, 8, 9, 12, 18, 19]);
+    let mut free = motion();
+    constraints.iter().for_each(|held| free[held.dof as usize] = 0.0);
+    let mut u = free.clone();
+    projection.project(&mut u, |_| 0.0);
+    let (change, z) = (u.iter().zip(&free).map(|(u, free)| u - free).collect::<Vec<f64>>(), u[8] + u[12]);
+    assert!((u[2] - u[6]).abs() < 1e-14 && (u[19] + 0.5 * z).abs() < 1e-14);
+    assert!((u[7] + 0.5 * u[3] - 0.7 * u[8]).abs() < 1e-14 && u[9] == 0.0 && u[18] == 0.0);
+    let momentum = |dof: usize| {
+        let node = dof / d;
+        let lumped = (1.0 + 0.5 * damping_rate[node] * dt) * lumped_mass[node] * change[dof];
+        let dashpot = dashpots.iter().find(|dashpot| dashpot.node as usize == node);
+        let part = |dashpot: &Dashpot| (0..d).map(|c| dashpot.matrix[dof % d][c] * change[d * node + c]).sum::<f64>();
+        lumped + 0.5 * dt * dashpot.map_or(0.0, part)
+    };
+    // Motions that the rows allow, by their components.
+    for allowed in
+        [&[(2, 1.0), (6, 1.0)][..], &[(3, 2.0), (7, -1.0)], &[(7, 0.7), (8, 1.0), (12, -1.0)], &[(12, 1.0), (19, -0.5)]]
+    {
+        let work: f64 = allowed.iter().map(|&(dof, u)| momentum(dof) * u).sum();
+        assert!(work.abs() < 1e-13, "{allowed:?}: {work:e}");
+    }
+    assert!(
+        momentum(7).abs() > 1e-2
+            && (0..40).all(|dof| projection.touched().contains(&dof) || change[dof as usize] == 0.0)
+    );
 }

@@ -6,12 +6,15 @@ use super::*;
 pub(super) fn problem(case: &Case) -> Problem<'_> {
     let mut problem = case.problem();
     problem.time_increment *= 0.5;
-    let dt = problem.time_increment;
-    problem.relaxation = Relaxation {
-        rates: [0.03, 0.2, 1.1].map(|x| x / dt).to_vec(),
-        strengths: vec![[0.05, 0.02, 0.1], [0.0; 3], [0.2, 0.1, 0.03]],
-    };
+    problem.relaxation = of(problem.time_increment);
     problem
+}
+
+pub(super) fn of(time_increment: f64) -> Relaxation {
+    Relaxation {
+        rates: [0.03, 0.2, 1.1].map(|x| x / time_increment).to_vec(),
+        strengths: vec![[0.05, 0.02, 0.1], [0.0; 3], [0.2, 0.1, 0.03]],
+    }
 }
 
 fn factors_of_elements(problem: &Problem, of_section: impl Fn(usize) -> f64) -> Vec<f64> {

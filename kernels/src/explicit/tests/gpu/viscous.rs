@@ -111,8 +111,11 @@ fn viscous_steps_with_dashpots_on_the_host_as_on_the_cpu() {
         problem.dashpots = corrections::dashpots(&problem);
         compare_twin::<f64>(&case, &problem, what, 1e-12);
         compare_twin::<f32>(&case, &problem, what, 1e-5);
+        corrections::constrain(&mut problem);
+        compare_twin::<f64>(&case, &problem, &format!("{what}, rows"), 1e-11);
+        compare_twin::<f32>(&case, &problem, &format!("{what}, rows"), 2e-5);
     };
-    cases([[9, 8, 0], [5, 5, 5]], 60, &mut check);
+    cases([[13, 12, 0], [5, 5, 5]], 60, &mut check);
 }
 
 #[test]
@@ -128,6 +131,11 @@ fn viscous_steps_as_on_the_cpu() {
             let what = format!("damped, {what} {}", problem.viscosity().unwrap());
             compare::<f64>(&case, &problem, &format!("{what} f64"), 1e-12);
             compare::<f32>(&case, &problem, &format!("{what} f32"), 1e-5);
+            if damping == Damping::Both {
+                corrections::constrain(&mut problem);
+                compare::<f64>(&case, &problem, &format!("{what}, rows f64"), 1e-11);
+                compare_within::<f32>(&case, &problem, &format!("{what}, rows f32"), corrections::SINGLE);
+            }
         }
     };
     cases([[40, 35, 0], [13, 11, 9]], 300, &mut check);
@@ -153,6 +161,8 @@ fn viscous_parts_on_the_host_have_the_bits_of_one_device() {
         compare_parts::<f64>(&case, &problem, &format!("{name} halves"), 2, &|b, n| 2 * b / n);
         problem.dashpots = corrections::dashpots(&problem);
         compare_parts::<f32>(&case, &problem, &format!("{name} strewn"), 3, &|b, _| b / 2 % 3);
+        corrections::constrain(&mut problem);
+        compare_parts::<f64>(&case, &problem, &format!("{name} strewn, rows"), 3, &|b, _| b / 2 % 3);
     }
 }
 
@@ -174,6 +184,10 @@ fn viscous_teams_give_the_bits_of_one_device() {
                 parts_of::<f64>(&case, &problem, ordinals, exchange, |b, n| (b * k / n) as u32);
                 parts_of::<f32>(&case, &problem, ordinals, exchange, |b, _| (b / 2 % k) as u32);
             }
+            corrections::constrain(&mut problem);
+            let (ordinals, exchange) = ways(&every).into_iter().next().unwrap();
+            let k = ordinals.len();
+            parts_of::<f64>(&case, &problem, ordinals, exchange, |b, n| (b * k / n) as u32);
         }
     }
 }
