@@ -455,7 +455,7 @@ fn mistakes_with_ties_of_fluids_are_told() {
     for (tie, expected) in [
         ("*Tie, name=T, position tolerance=1.\nTOP, WETS\n", "*TIE `T`: both surfaces are those of fluids"),
         ("*Tie, name=T, position tolerance=1.\nTOP, BOTH\n", "faces of a fluid and of a solid"),
-        ("*Tie, name=T, position tolerance=1.\nSTEELTOP, DRYS\n", "solids alone"),
+        ("*Equation\n2\n3, 1, 1., 4, 1, -1.\n", "*EQUATION names node 3 of a fluid"),
         ("*Tie, name=T, position tolerance=1e-9\nSTEELTOP, TOP\n", "larger POSITION TOLERANCE="),
         ("*Tie, name=T\nDRYS, WETS\n*Tie, name=U\nDRYS, WETS\n", "*TIE `U`: a face of the fluid is tied twice"),
     ] {
@@ -467,15 +467,4 @@ fn mistakes_with_ties_of_fluids_are_told() {
         success && said.contains("a fluid is tied to a solid: 4 faces to 7 nodes, 100.0 % of the fluid's surface"),
         "{said}"
     );
-    let run = |arguments: &[&str]| {
-        let solve = command("pogo-solve").current_dir(folder).arg("model.blk").args(arguments).output().unwrap();
-        (solve.status.success(), String::from_utf8_lossy(&solve.stderr).into_owned())
-    };
-    let (success, said) = run(&["--device", "cuda:0"]);
-    assert!(
-        !success && said.contains("a tie between a fluid and a solid (*TIE) is computed on the CPU only"),
-        "{said}"
-    );
-    let (success, said) = run(&["--device", "auto"]);
-    assert!(success && said.contains("a tie between a fluid and a solid (*TIE) is computed on the CPU"), "{said}");
 }
