@@ -15,12 +15,31 @@ template <typename T> struct Fans {
 constexpr u32 ALL_LANES = 0xffffffffu;
 
 template <typename T> struct __align__(4 * sizeof(T)) Record {
-    T ux, uy, xx, xy;
+    T ux, uy, xx, xy; // nodes of a fluid have ux alone
 };
+
+// Numbers of a node in the arrays of the state.
+template <typename T> struct One {
+    T x;
+};
+template <typename T, int S> struct Numbers { typedef typename Pair<T>::type type; };
+template <typename T> struct Numbers<T, 1> { typedef One<T> type; };
+
+template <typename T> __device__ __forceinline__ One<T> plus(One<T> a, One<T> b) { return {a.x + b.x}; }
+template <typename V> __device__ __forceinline__ V plus(V a, V b) { return {a.x + b.x, a.y + b.y}; }
+
+// Those of an array.
+template <typename V, typename T> __device__ __forceinline__ V numbers(const T (&of)[1]) { return {of[0]}; }
+template <typename V, typename T> __device__ __forceinline__ V numbers(const T (&of)[2]) { return {of[0], of[1]}; }
+template <typename T> __device__ __forceinline__ void take(T (&to)[1], One<T> from) { to[0] = from.x; }
+template <typename T, typename V> __device__ __forceinline__ void take(T (&to)[2], V from) {
+    to[0] = from.x;
+    to[1] = from.y;
+}
 
 // Records of nodes in shared memory, at a distance of 16 bytes: a quarter of a warp reads all banks at once. In double
 // precision u and x are in separate arrays at a fixed distance, large enough for the maximum number of nodes.
-template <typename T> struct Records {
+template <typename T, int S = 2> struct Records {
     unsigned char *base;
     static constexpr u32 X = sizeof(T) == 4 ? 8 : 16 * MOST_LOCAL;
 
@@ -29,13 +48,14 @@ template <typename T> struct Records {
         if constexpr (sizeof(T) == 4) {
             return *reinterpret_cast<const Record<T> *>(base + offset);
         } else {
-            const double2 u = *reinterpret_cast<const double2 *>(base + offset);
             const double2 x = *reinterpret_cast<const double2 *>(base + offset + X);
+            if constexpr (S == 1) return {*reinterpret_cast<const double *>(base + offset), 0, x.x, x.y};
+            const double2 u = *reinterpret_cast<const double2 *>(base + offset);
             return {u.x, u.y, x.x, x.y};
         }
     }
-    __device__ __forceinline__ typename Pair<T>::type &u(u32 node) const {
-        return *reinterpret_cast<typename Pair<T>::type *>(base + 16 * node);
+    __device__ __forceinline__ typename Numbers<T, S>::type &u(u32 node) const {
+        return *reinterpret_cast<typename Numbers<T, S>::type *>(base + 16 * node);
     }
     __device__ __forceinline__ typename Pair<T>::type &x(u32 node) const {
         return *reinterpret_cast<typename Pair<T>::type *>(base + 16 * node + X);
@@ -72,8 +92,12 @@ template <typename T> __device__ __forceinline__ Plane<T> plane(const Params<T> 
 
 static_assert(sizeof(Extra<float>) == EXTRA_BYTES && sizeof(Extra<double>) == EXTRA_BYTES, "the host counts with another size");
 
-// Which entries of D are used for all triangles: λ + 2μ and μ only, no coupling of shear and normal components, or all.
-enum class Law { isotropic, aligned, coupled };
+// Which entries of D are used for all triangles: λ + 2μ and μ only, no coupling of shear and normal components, or all; or
+// triangles are those of fluids, whose nodes have one unknown.
+enum class Law { isotropic, aligned, coupled, acoustic };
+
+// Unknowns of a node.
+template <Law LAW> constexpr int UNKNOWNS = LAW == Law::acoustic ? 1 : 2;
 
 // Up to nine neighbours of a node in order, with ten bits each, as fans.rs packs them. Unused slots repeat the last
 // neighbour. `open`: the last and the first neighbour do not form a triangle. `further`: more neighbours follow. The
@@ -168,6 +192,18 @@ template <typename T> struct Forces<T, Law::isotropic> {
     }
 };
 
+// The same for a fluid: of q alone, with the flux v = ∇q/ρ for the stress: −½ v · (c_p + c_q).
+template <typename T> struct Forces<T, Law::acoustic> {
+    T x = 0;
+
+    __device__ __forceinline__ void add(Record<T> p, Record<T> q, Slope<T> g, Plane<T> d) {
+        const T gx = fma(p.ux, q.xy, -(q.ux * p.xy)), gy = fma(q.ux, p.xx, -(p.ux * q.xx));
+        x = fma(d.d11, fma(gy, g.x, -(gx * g.y)), x);
+    }
+    __device__ __forceinline__ void end(Record<T> last, Record<T> first) {}
+    __device__ __forceinline__ One<T> of(Plane<T>) const { return {x}; }
+};
+
 template <typename T> __device__ __forceinline__ Record<T> operator-(Record<T> a, Record<T> b) {
     return {a.ux - b.ux, a.uy - b.uy, a.xx - b.xx, a.xy - b.xy};
 }
@@ -179,7 +215,7 @@ constexpr int CLOSING = 28;
 // `forces` holds the triangles between the first four neighbours of its first fan already. Not inlined, because few
 // nodes need it.
 template <typename T, Law LAW, typename Records>
-__device__ __noinline__ typename Pair<T>::type
+__device__ __noinline__ typename Numbers<T, UNKNOWNS<LAW>>::type
 unusual_force(const Params<T> &p, Extra<T> *extra, Records records, u32 local, Record<T> me, Fan fan, Record<T> first,
               Record<T> last, Forces<T, LAW> forces, Plane<T> d, bool mixed, u32 materials, u32 next) {
     for (int k = 4;; k = 1) {
@@ -204,9 +240,9 @@ unusual_force(const Params<T> &p, Extra<T> *extra, Records records, u32 local, R
 
 // f_int of one node. All threads of a warp loop over the maximum number of neighbours in the warp.
 template <typename T, Law LAW, bool PLAIN, typename Records>
-__device__ __forceinline__ typename Pair<T>::type fan_force(const Params<T> &p, const Block &block, Extra<T> *extra,
-                                                            Records records, u32 local, Record<T> me, Fan fan,
-                                                            Plane<T> d, u32 materials) {
+__device__ __forceinline__ typename Numbers<T, UNKNOWNS<LAW>>::type
+fan_force(const Params<T> &p, const Block &block, Extra<T> *extra, Records records, u32 local, Record<T> me, Fan fan,
+          Plane<T> d, u32 materials) {
     const bool mixed = !PLAIN && block.material == MIXED;
     Forces<T, LAW> forces;
     const Record<T> first = records.at(fan.offset(0)) - me;
@@ -238,34 +274,34 @@ __device__ __forceinline__ typename Pair<T>::type fan_force(const Params<T> &p, 
 }
 
 // Data for the update of a node besides its record.
-template <typename T> struct Operands {
-    typename Pair<T>::type du;
+template <typename T, int S> struct Operands {
+    typename Numbers<T, S>::type du;
     T inertia;
     Fan fan;
 };
 
 // The same data of all nodes of a block, staged in shared memory with the records: fans of own and halo nodes, Δu and
 // inertia of own nodes.
-template <typename T> struct Staged {
-    typedef typename Pair<T>::type T2;
+template <typename T, int S> struct Staged {
+    typedef typename Numbers<T, S>::type V;
     uint4 *fan;
-    T2 *du;
+    V *du;
     T *inertia; // double precision only; in single precision it is part of the fan record
     u32 n_own;
 
-    __device__ __forceinline__ Operands<T> own(u32 local) const {
+    __device__ __forceinline__ Operands<T, S> own(u32 local) const {
         const uint4 row = fan[local];
         if constexpr (sizeof(T) == 4) return {du[local], __uint_as_float(row.w), {row.x, row.y, row.z}};
         else return {du[local], inertia[local], {row.x, row.y, row.z}};
     }
-    __device__ __forceinline__ Operands<T> halo(const Params<T> &p, const T2 *du_in, u32 local, u32 node) const {
+    __device__ __forceinline__ Operands<T, S> halo(const Params<T> &p, const V *du_in, u32 local, u32 node) const {
         const uint4 row = fan[local];
         if constexpr (sizeof(T) == 4) return {du_in[node], __uint_as_float(row.w), {row.x, row.y, row.z}};
         else return {du_in[node], p.inertia[node], {row.x, row.y, row.z}};
     }
     // Δu after the first step. For a halo node it replaces the fan.
-    __device__ __forceinline__ T2 &made(u32 local) const {
-        return local < n_own ? du[local] : reinterpret_cast<T2 &>(fan[local]);
+    __device__ __forceinline__ V &made(u32 local) const {
+        return local < n_own ? du[local] : reinterpret_cast<V &>(fan[local]);
     }
 };
 
@@ -322,30 +358,40 @@ __device__ __forceinline__ void copy_rows(void *to, const Row *from, u32 n) {
     }
 }
 
+// A node before its update.
+template <typename T> __device__ __forceinline__ Motion<T, 1> motion_of(One<T> f, Record<T> me, One<T> du, T inertia) {
+    return {{f.x}, {me.ux}, {du.x}, inertia};
+}
+template <typename T, typename V> __device__ __forceinline__ Motion<T, 2> motion_of(V f, Record<T> me, V du, T inertia) {
+    return {{f.x, f.y}, {me.ux, me.uy}, {du.x, du.y}, inertia};
+}
+
 // Steps a block. STEPS = 1: the own nodes are updated from own and halo nodes. STEPS = 2: first the own and halo nodes
 // are updated, for which the outer nodes around the halo are read, then the own nodes again. Every block that reads a
 // halo node makes its first step itself, with the same arithmetic.
 template <typename T, int STEPS, Law LAW, bool PLAIN, typename Wait>
 __device__ __forceinline__ void step_block(const Params<T> &p, const Block &block, u32 k, u32 parity, Wait &&wait) {
+    constexpr int S = UNKNOWNS<LAW>;
     typedef typename Pair<T>::type T2;
+    typedef typename Numbers<T, S>::type V;
     constexpr u32 THREADS = Fans<T>::THREADS, RING_AT_ONCE = (256 + THREADS - 1) / THREADS;
     constexpr u32 OWN_AT_ONCE = (512 + THREADS - 1) / THREADS, X_AT_ONCE = (768 + THREADS - 1) / THREADS;
     extern __shared__ __align__(32) unsigned char shared[];
     const u32 n_own = block.n_own, n_halo = block.n_halo, tid = threadIdx.x;
     // Numbers of nodes that the first step reads and updates.
     const u32 n_local = n_own + n_halo + (STEPS == 2 ? block.n_outer : 0), n_near = n_own + (STEPS == 2 ? n_halo : 0);
-    const Records<T> records = {shared};
-    Staged<T> staged;
+    const Records<T, S> records = {shared};
+    Staged<T, S> staged;
     staged.fan = reinterpret_cast<uint4 *>(shared + (sizeof(T) == 4 ? 0 : 16 * MOST_LOCAL) + 16 * n_local);
-    staged.du = reinterpret_cast<T2 *>(staged.fan + n_near);
+    staged.du = reinterpret_cast<V *>(staged.fan + n_near);
     staged.inertia = reinterpret_cast<T *>(staged.du + n_own);
     staged.n_own = n_own;
     unsigned char *end = reinterpret_cast<unsigned char *>(staged.inertia + (sizeof(T) == 4 ? 0 : n_own));
     // `extra` is aligned to 16 bytes.
     Extra<T> *extra = PLAIN ? nullptr : reinterpret_cast<Extra<T> *>(shared + ((end - shared + 15) & ~15));
-    const T2 *u_in = reinterpret_cast<const T2 *>(p.u[parity]), *du_in = reinterpret_cast<const T2 *>(p.du[parity]);
-    T2 *u_out = reinterpret_cast<T2 *>(p.u[parity ^ 1]);
-    T2 *du_out = reinterpret_cast<T2 *>(p.du[parity ^ 1]);
+    const V *u_in = reinterpret_cast<const V *>(p.u[parity]), *du_in = reinterpret_cast<const V *>(p.du[parity]);
+    V *u_out = reinterpret_cast<V *>(p.u[parity ^ 1]);
+    V *du_out = reinterpret_cast<V *>(p.du[parity ^ 1]);
     const T2 *x = reinterpret_cast<const T2 *>(p.x);
 
     if (!PLAIN) keep_extra<T, STEPS>(p, block, k, extra);
@@ -365,15 +411,15 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
     if (STEPS == 2) copy_rows<THREADS, 16, 1>(staged.fan + n_own, p.halo_fan + block.halo_first, n_halo);
     wait();
     copy_rows<THREADS, 16, OWN_AT_ONCE>(&records.u(0), u_in + block.node_first, n_own);
-    copy_rows<THREADS, sizeof(T2), OWN_AT_ONCE>(staged.du, du_in + block.node_first, n_own);
+    copy_rows<THREADS, sizeof(V), OWN_AT_ONCE>(staged.du, du_in + block.node_first, n_own);
 #pragma unroll
     for (u32 s = 0; s < RING_AT_ONCE; s++) {
         const u32 i = n_own + tid + s * THREADS;
-        if (i < n_local) copy_later<sizeof(T2)>(&records.u(i), u_in + ring[s]);
+        if (i < n_local) copy_later<sizeof(V)>(&records.u(i), u_in + ring[s]);
     }
 #pragma unroll 1
     for (u32 i = n_own + tid + RING_AT_ONCE * THREADS; i < n_local; i += THREADS)
-        copy_later<sizeof(T2)>(&records.u(i), u_in + ring_node(i - n_own));
+        copy_later<sizeof(V)>(&records.u(i), u_in + ring_node(i - n_own));
     wait_for_copies();
     const bool mixed = !PLAIN && block.material == MIXED;
     const Plane<T> d = plane(p, mixed ? 0 : block.material);
@@ -384,8 +430,8 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
         const u32 further = blockIdx.x + Fans<T>::AHEAD;
         if (further < gridDim.x) {
             const Block next = load_row(p.blocks + (p.list ? p.list[further] : further));
-            prefetch<true>(u_in + next.node_first, sizeof(T2) * next.n_own);
-            prefetch<true>(p.du[parity] + 2 * (u64)next.node_first, sizeof(T2) * next.n_own);
+            prefetch<true>(u_in + next.node_first, sizeof(V) * next.n_own);
+            prefetch<true>(p.du[parity] + S * (u64)next.node_first, sizeof(V) * next.n_own);
             prefetch<true>(p.inertia + next.node_first, sizeof(T) * next.n_own);
             prefetch<true>(p.fan + next.node_first, sizeof(uint4) * next.n_own);
             prefetch<true>(p.halo_fan + next.halo_first, sizeof(uint4) * next.n_halo);
@@ -403,28 +449,27 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
         const u32 node = own ? block.node_first + local : p.halo_nodes[entry];
         const u32 materials = !mixed ? 0 : own ? p.fan_materials[node] : p.halo_fan_materials[entry];
         const Record<T> me = records.at(16 * local);
-        const Operands<T> operands = own ? staged.own(local) : staged.halo(p, du_in, local, node);
-        const T2 f = fan_force<T, LAW, PLAIN>(p, block, extra, records, local, me, operands.fan, d, materials);
-        Motion<T, 2> motion = {{f.x, f.y}, {me.ux, me.uy}, {operands.du.x, operands.du.y}, operands.inertia};
+        const Operands<T, S> operands = own ? staged.own(local) : staged.halo(p, du_in, local, node);
+        const V f = fan_force<T, LAW, PLAIN>(p, block, extra, records, local, me, operands.fan, d, materials);
+        Motion<T, S> motion = motion_of(f, me, operands.du, operands.inertia);
         if (PLAIN) {
-            const Moved<T, 2> moved = move(motion, false, own);
+            const Moved<T, S> moved = move(motion, false, own);
             if (there) store(moved);
             return;
         }
         if (!there) return;
         if (p.force_out) {
-            p.force_out[2 * (u64)node] = (double)f.x * p.force_unit;
-            p.force_out[2 * (u64)node + 1] = (double)f.y * p.force_unit;
+            p.force_out[S * (u64)node] = (double)f.x * p.force_unit;
+            if constexpr (S == 2) p.force_out[S * (u64)node + 1] = (double)f.y * p.force_unit;
             return;
         }
         if (block.damped) {
             motion.decay = p.decay[node];
             motion.dissipation = p.dissipation[node];
         }
-        Moved<T, 2> moved;
+        Moved<T, S> moved;
         if (extra->is_marked(local)) {
-            moved.du[0] = f.x;
-            moved.du[1] = f.y;
+            take(moved.du, f);
         } else {
             moved = move(motion, block.damped, own);
             energies.work += moved.energies.work;
@@ -447,42 +492,42 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
             const bool own = local < n_own, last = STEPS == 1 || later;
             const u32 node = own ? block.node_first + local : p.halo_nodes[block.halo_first + local - n_own];
             const Record<T> me = records.at(16 * local);
-            const T2 f = last ? du_out[node] : staged.made(local), du = later ? staged.du[local] : du_in[node];
+            const V f = last ? du_out[node] : staged.made(local), du = later ? staged.du[local] : du_in[node];
             const T inertia = own ? staged.own(local).inertia : staged.halo(p, du_in, local, node).inertia;
-            Motion<T, 2> motion = {{f.x, f.y}, {me.ux, me.uy}, {du.x, du.y}, inertia};
+            Motion<T, S> motion = motion_of(f, me, du, inertia);
             if (block.damped) {
                 motion.decay = p.decay[node];
                 motion.dissipation = p.dissipation[node];
             }
             const Actions actions = {kept, base, n_kept, base + s, k, extra->recorded[later], later};
-            const Moved<T, 2> moved = move_special(p, motion, block.damped, own, actions);
+            const Moved<T, S> moved = move_special(p, motion, block.damped, own, actions);
             energies.work += moved.energies.work;
             energies.damped += moved.energies.damped;
             if (last) {
-                u_out[node] = {moved.u[0], moved.u[1]};
-                du_out[node] = {moved.du[0], moved.du[1]};
+                u_out[node] = numbers<V>(moved.u);
+                du_out[node] = numbers<V>(moved.du);
             } else {
-                staged.made(local) = {moved.du[0], moved.du[1]};
+                staged.made(local) = numbers<V>(moved.du);
             }
         }
     };
     if (STEPS == 2) {
 #pragma unroll 1
         for (u32 i = tid; i - tid % 32 < n_near; i += THREADS)
-            step(i, n_near, [&](const Moved<T, 2> &moved) { staged.made(i) = {moved.du[0], moved.du[1]}; });
+            step(i, n_near, [&](const Moved<T, S> &moved) { staged.made(i) = numbers<V>(moved.du); });
         act(n_near, false);
         __syncthreads();
         for (u32 i = tid; i < n_near; i += THREADS) {
-            const T2 u = records.u(i), du = staged.made(i);
-            records.u(i) = {u.x + du.x, u.y + du.y};
+            const V u = records.u(i), du = staged.made(i);
+            records.u(i) = plus(u, du);
         }
         __syncthreads();
     }
 #pragma unroll 1
     for (u32 i = tid; i - tid % 32 < n_own; i += THREADS)
-        step(i, n_own, [&](const Moved<T, 2> &moved) {
-            u_out[block.node_first + i] = {moved.u[0], moved.u[1]};
-            du_out[block.node_first + i] = {moved.du[0], moved.du[1]};
+        step(i, n_own, [&](const Moved<T, S> &moved) {
+            u_out[block.node_first + i] = numbers<V>(moved.u);
+            du_out[block.node_first + i] = numbers<V>(moved.du);
         });
     act(n_own, STEPS == 2);
     if (!PLAIN && block.energy_row != NONE && !p.force_out)

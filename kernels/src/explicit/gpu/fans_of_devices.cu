@@ -9,18 +9,18 @@
 
 // Copies u and Δu of the block's nodes that other devices read into their arrays, and tells those devices and this one
 // that `passes` passes of the block are complete.
-template <typename T>
+template <typename T, int S>
 __device__ __noinline__ void send(const Params<T> &p, const Peers<T> &peers, u32 number, u32 node_first, u32 parity,
                                   u32 passes) {
-    typedef typename Pair<T>::type T2;
-    const T2 *u = reinterpret_cast<const T2 *>(p.u[parity]), *du = reinterpret_cast<const T2 *>(p.du[parity]);
+    typedef typename Numbers<T, S>::type V;
+    const V *u = reinterpret_cast<const V *>(p.u[parity]), *du = reinterpret_cast<const V *>(p.du[parity]);
     const u32 place = parity ^ peers.odd, end = peers.first[number + 1], waiting = peers.waiting[number];
     __syncthreads();
     for (u32 i = peers.first[number] + threadIdx.x; i < end; i += Fans<T>::THREADS) {
         const u32 entry = peers.entries[i], device = entry >> NODE_BITS;
         const u32 node = node_first + (entry & ((1u << NODE_BITS) - 1));
-        reinterpret_cast<T2 *>(peers.u[device][place])[node] = u[node];
-        reinterpret_cast<T2 *>(peers.du[device][place])[node] = du[node];
+        reinterpret_cast<V *>(peers.u[device][place])[node] = u[node];
+        reinterpret_cast<V *>(peers.du[device][place])[node] = du[node];
     }
     if (waiting) __threadfence_system();
     __syncthreads();
@@ -56,7 +56,7 @@ __device__ __forceinline__ void step_fans_of_devices(const Params<T> &p, u32 k, 
         step_block<T, STEPS, LAW, true>(p, block, k + pass * STEPS, pass & 1, wait);
     else
         step_block<T, STEPS, LAW == Law::isotropic ? Law::aligned : LAW, false>(p, block, k + pass * STEPS, pass & 1, wait);
-    if (!p.force_out) send<T>(p, peers, number, block.node_first, pass & 1 ^ 1, peers.base + pass + 1);
+    if (!p.force_out) send<T, UNKNOWNS<LAW>>(p, peers, number, block.node_first, pass & 1 ^ 1, peers.base + pass + 1);
 }
 
 #define NAME_(LAW, PRECISION, STEPS) fans_of_devices_##LAW##_##PRECISION##_##STEPS

@@ -62,9 +62,9 @@ pub(super) struct ByFans {
 }
 
 impl ByFans {
-    /// Of the tables of a model; none if not all blocks are stepped by fans, two steps at a time.
+    /// Of the tables of a model; none if not all blocks are stepped by fans, two steps at a time, or if it is a fluid.
     pub fn of<T: Real>(tables: &Tables<T>) -> Option<Self> {
-        if !tables.has_fans() || !tables.by_colours.is_empty() || !tables.two_steps {
+        if !tables.has_fans() || !tables.by_colours.is_empty() || !tables.two_steps || tables.has_one_unknown() {
             return None;
         }
         let mut hasher = DefaultHasher::new();

@@ -296,6 +296,7 @@ fn gpu_teams_give_the_bits_of_one_device() {
     let every: Vec<u32> = (0..crate::device::n_devices().unwrap().min(4)).collect();
     let kinds = [
         ElementKind::Cpe3,
+        ElementKind::Ac2d3,
         ElementKind::Cpe4,
         ElementKind::Cpe4r,
         ElementKind::C3d4,
@@ -645,9 +646,15 @@ fn laws_of_fans() -> [(&'static str, Vec<[f64; 36]>); 4] {
 #[test]
 #[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
 fn fans_of_all_sizes_in_every_law() {
-    for (law, elasticities) in laws_of_fans() {
+    let (water, other) = (isotropic(210e9, 0.3), isotropic(70e9, 0.33));
+    let fluids = [("fluid", vec![water]), ("two fluids", vec![water, other])];
+    for (law, elasticities) in laws_of_fans().into_iter().chain(fluids) {
         for capacity in [48, 300] {
-            let case = Arranged::new(fans_of_all_sizes(), &elasticities, capacity);
+            let mut mesh = fans_of_all_sizes();
+            if law.contains("fluid") {
+                mesh.groups[0].kind = ElementKind::Ac2d3;
+            }
+            let case = Arranged::new(mesh, &elasticities, capacity);
             let problem = case.problem();
             let what = format!("fans, {law}, blocks of {capacity}");
             compare::<f64>(&case, &problem, &format!("{what}, f64"), 1e-12);

@@ -136,10 +136,16 @@ fn parts_of_grids_on_the_host_have_the_bits_of_one_device() {
 fn kernels_of_fluids_on_the_host_step_as_the_cpu() {
     let mut kernels = std::collections::BTreeSet::new();
     fluid_cases([[9, 8, 0], [9, 8, 8]], 60, &mut |what, case| {
-        let problem = problem_of(&case, what);
+        let mut problem = problem_of(&case, what);
+        let mut plain = case.problem();
+        if what.starts_with("AC2D3 ") && problem.wet.is_empty() {
+            // Fans are not compiled for the host.
+            problem.stiffness_factor = vec![1.1; case.mesh.n_elements()];
+            plain.stiffness_factor = problem.stiffness_factor.clone();
+        }
         compare_twin::<f64>(&case, &problem, what, 1e-12);
         compare_twin::<f32>(&case, &problem, what, 1e-5);
-        let twin = Twin::<f64>::new(&case.problem(), &case.start()).unwrap();
+        let twin = Twin::<f64>::new(&plain, &case.start()).unwrap();
         kernels.extend(twin.iter().flat_map(Twin::kernels).map(str::to_owned));
     });
     for kind in [ElementKind::Cpe4, ElementKind::C3d8] {

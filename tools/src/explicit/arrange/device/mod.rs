@@ -113,6 +113,8 @@ pub(super) fn device_tables(blocks: &BlocksView, fans_alone: bool) -> DeviceTabl
 struct Materials {
     pairs: Vec<(u8, u32)>,
     of_run: Vec<u16>,
+    /// The law of the elements that have fans.
+    law: ElementLaw,
 }
 
 impl Materials {
@@ -124,7 +126,18 @@ impl Materials {
         // Materials with higher numbers have none in a fan: their blocks get no fans.
         let number = |pair| pairs.partition_point(|&other| other < pair).min(usize::from(DeviceTables::NO_FANS)) as u16;
         let of_run = runs().map(number).collect();
-        Self { pairs, of_run }
+        // Beside solids the nodes of a fluid have more numbers than one, and it has colours alone.
+        let is_acoustic = |pair: &(u8, u32)| ElementKind::from_code(pair.0).is_some_and(|kind| kind.is_acoustic());
+        let law = match pairs.iter().all(is_acoustic) {
+            true => ElementLaw::AcousticTriangle,
+            false => ElementLaw::Triangle,
+        };
+        Self { pairs, of_run, law }
+    }
+
+    /// Whether a kind has fans.
+    fn has_fans(&self, kind: u8) -> bool {
+        ElementKind::from_code(kind).is_some_and(|kind| kind.law() == self.law)
     }
 
     /// Whether fans hold the material of each triangle.
@@ -136,22 +149,19 @@ impl Materials {
     fn of_block(&self, blocks: &BlocksView, block: usize) -> u16 {
         let runs = blocks.run_first[block] as usize..blocks.run_first[block + 1] as usize;
         let n_local = blocks.own_nodes(block).len() + blocks.halo(block).len();
-        if n_local > FanRecord::LOCAL_NODES || !blocks.run_kind[runs.clone()].iter().copied().all(is_triangle) {
+        if n_local > FanRecord::LOCAL_NODES || !blocks.run_kind[runs.clone()].iter().all(|&kind| self.has_fans(kind)) {
             return DeviceTables::NO_FANS;
         }
         match &self.of_run[runs] {
             // A block without elements may have the material of any triangle.
-            [] => self.pairs.iter().position(|pair| is_triangle(pair.0)).map_or(DeviceTables::NO_FANS, |at| at as u16),
+            [] => {
+                self.pairs.iter().position(|pair| self.has_fans(pair.0)).map_or(DeviceTables::NO_FANS, |at| at as u16)
+            }
             &[material] if material < DeviceTables::MIXED => material,
             [_, _, ..] if self.fit_in_fans() => DeviceTables::MIXED,
             _ => DeviceTables::NO_FANS,
         }
     }
-}
-
-/// Whether a kind has fans. Triangles of fluids have none: they are coloured.
-fn is_triangle(kind: u8) -> bool {
-    ElementKind::from_code(kind).is_some_and(|kind| kind.law() == ElementLaw::Triangle)
 }
 
 /// A record with the materials of its triangles.
