@@ -5,6 +5,11 @@ use pogo_kernels::dynamics::{Constraint, NodalForce};
 use crate::call::Call;
 use crate::error::SolveError;
 
+/// Whether single precision holds a number that is not 0.
+pub(crate) fn holds(value: f64) -> bool {
+    (value as f32).is_normal()
+}
+
 /// Refuses numbers of a run in single precision.
 pub(crate) struct Held<'a, 'b>(pub &'a Call<'b>);
 
@@ -16,7 +21,7 @@ impl Held<'_, '_> {
 
     /// Refuses a number that becomes infinite, or 0.
     pub fn check_positive(&self, value: f64, what: impl FnOnce() -> String) -> Result<(), SolveError> {
-        if (value as f32).is_normal() { Ok(()) } else { Err(self.refusal(value, &what())) }
+        if holds(value) { Ok(()) } else { Err(self.refusal(value, &what())) }
     }
 
     fn refusal(&self, value: f64, what: &str) -> SolveError {

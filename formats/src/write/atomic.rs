@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::unfinished::Unfinished;
-use super::{OutputError, journal};
+use super::{OutputError, ahead, journal};
 use crate::system::inputs;
 
 /// Writes a file through `fill`, beside its target, and renames it once every byte is on disk. A link stays; the file that
@@ -108,9 +108,11 @@ fn write_and_rename(
     // Says to other processes that this one is alive. Not every file system has locks.
     let _ = file.try_lock();
     let mut writer = BufWriter::with_capacity(1 << 18, file);
-    fill(&mut writer)?;
-    // A dropped BufWriter loses the rest in silence.
-    writer.flush()?;
+    ahead::while_written(writer.get_ref().try_clone(), || {
+        fill(&mut writer)?;
+        // A dropped BufWriter loses the rest in silence.
+        writer.flush()
+    })?;
     writer.get_ref().sync_all()?;
     drop(writer);
     fs::rename(temporary, path)?;

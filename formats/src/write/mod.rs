@@ -18,6 +18,7 @@
 //! | `summary.json` | the run, for scripts | [`summary`] |
 //! | checkpoint | the state, to continue from | [`checkpoint`] |
 
+mod ahead;
 mod atomic;
 pub mod checkpoint;
 pub mod fields;

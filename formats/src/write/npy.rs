@@ -7,6 +7,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use zip::ZipWriter;
 
+use super::ahead::start_writing;
 use super::{OutputError, write_atomically};
 use crate::system::inputs;
 
@@ -244,18 +245,6 @@ impl RowWriter<'_> {
         start_writing(self.file, at, bytes.len() as u64);
         Ok(())
     }
-}
-
-/// Asks the system to bring a part of a file to the disk now, so that there is less to wait for at the end.
-fn start_writing(file: &File, at: u64, bytes: u64) {
-    #[cfg(target_os = "linux")]
-    // SAFETY: an open file. An error is one of the disk, and comes again when the file is closed.
-    let _ = unsafe {
-        use std::os::fd::AsRawFd;
-        libc::sync_file_range(file.as_raw_fd(), at as i64, bytes as i64, libc::SYNC_FILE_RANGE_WRITE)
-    };
-    #[cfg(not(target_os = "linux"))]
-    let _ = (file, at, bytes);
 }
 
 /// A number of an array.

@@ -13,6 +13,7 @@ use pogo_formats::write::npy::Number;
 use pogo_formats::write::summary::{Ending, Status};
 use pogo_kernels::eikonal::{EikonalProblem, EikonalSettings, Metrics};
 use pogo_kernels::simd::Real;
+use rayon::prelude::*;
 
 use super::context::Context;
 use super::ecg::Electric;
@@ -24,7 +25,7 @@ use crate::config::Precision;
 use crate::error::SolveError;
 use crate::folder::ResultFolder;
 use crate::observe::Observer;
-use crate::single::Held;
+use crate::single::{Held, holds};
 
 /// Runs a model and writes its results.
 ///
@@ -92,13 +93,12 @@ fn check_single(
     if call.settings.precision != Precision::F32 {
         return Ok(());
     }
-    let entered = metric.iter().enumerate().filter(|(_, metric)| **metric != BLOCKED);
-    for (element, metric) in entered {
-        let class = setup.classes.get(usize::from(mesh.class[element]));
-        let name = || format!("1 / speed² of velocity \"{}\"", class.map_or("", |class| &class.name));
-        Held(call).check_positive(metric[0] + metric[1] + metric[2], name)?;
-    }
-    Ok(())
+    let trace = |metric: &Symmetric| metric[0] + metric[1] + metric[2];
+    let is_lost = |metric: &Symmetric| *metric != BLOCKED && !holds(trace(metric));
+    let Some(element) = metric.par_iter().position_first(is_lost) else { return Ok(()) };
+    let class = setup.classes.get(usize::from(mesh.class[element]));
+    let name = || format!("1 / speed² of velocity \"{}\"", class.map_or("", |class| &class.name));
+    Held(call).check_positive(trace(&metric[element]), name)
 }
 
 fn solve<T: Real + Number + 'static>(
@@ -208,7 +208,7 @@ fn start_summary(
         nodes: mesh.n_nodes() as u64,
         elements: mesh.n_elements() as u64,
         corners: mesh.corners as u32,
-        blocked_elements: metric.iter().filter(|metric| **metric == BLOCKED).count() as u64,
+        blocked_elements: metric.par_iter().filter(|metric| **metric == BLOCKED).count() as u64,
         domains: domains.n_domains() as u64,
         precision: call.settings.precision.name().into(),
         threads: call.n_threads() as u32,

@@ -15,6 +15,7 @@ use pogo_formats::block::Provenance;
 use pogo_formats::physics::Physics;
 use pogo_formats::system::inputs;
 use pogo_formats::system::memory::{Limit, Need};
+use pogo_formats::timings::timed;
 
 use crate::listing::Listing;
 
@@ -99,7 +100,7 @@ pub fn run<P: Prepare>(
     if inputs::is_read_since(before, &request.output) {
         return Err(PrepareError::OutputIsInput(request.output.clone()));
     }
-    let sources = input::sources(work.sources.iter().chain(&request.jobs))?;
+    let sources = timed("hash inputs", || input::sources(work.sources.iter().chain(&request.jobs)))?;
     let provenance = Provenance::new(P::NAME, sources, P::command_line(options));
     let made = P::write(model, request, options, &provenance, &mut work)?;
     Ok(report::made::<P>(request, made, &mut work))
