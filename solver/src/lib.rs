@@ -11,6 +11,7 @@ mod cases;
 pub mod command;
 pub mod config;
 mod device;
+mod devices;
 mod eikonal;
 pub mod error;
 mod explicit;
@@ -119,6 +120,9 @@ trait Solve: Physics<Sections: Sync> {
         choices.len()
     }
 
+    /// One process runs the CUDA devices of all processes of its host.
+    const DEVICES_IN_ONE_PROCESS: bool = false;
+
     /// Modules of kernels that a run on a device is likely to need; the driver loads them while the host reads the model.
     fn modules(file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str>;
 
@@ -174,14 +178,27 @@ pub fn solve_with(
 /// Runs a model, or the cases of a study.
 fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) -> Result<Outcome, SolveError> {
     let Control { processes, interrupts, observer } = control;
-    let all = Team::new(processes, 1);
+    let (all, started) = (Team::new(processes, 1), processes);
     let mut opened = all.agree(open::<P>(file, config, processes))?;
     check_same(&all, &opened.block_file)?;
     let shots = all.agree(shots::chosen::<P>(&mut opened.setup, config))?;
     if config.study.is_some() || !shots.is_empty() {
         return cases::solve(&opened, &shots, config, Control { processes, interrupts, observer });
     }
-    let Opened { file, setup, settings, block_file, folder, device } = opened;
+    let Opened { file, setup, settings, block_file, folder, mut device } = opened;
+    let mut processes = processes;
+    if P::DEVICES_IN_ONE_PROCESS
+        && let Some(choices) = devices::of_host(&all, device.choices(), &block_file.path)?
+    {
+        if !all.leads() {
+            // The devices are those of rank 0 until it has come to an end.
+            drop(device);
+            return Team::new(processes, 1).agree(Ok(Outcome::Run(RunSummary::of_another_rank())));
+        }
+        observer.note(&format!("rank 0 runs the devices of all {}; the others wait", all.n_ranks()));
+        device = Device::start(choices, P::modules(&file, &settings));
+        processes = None;
+    }
     let (overrides, settings, folder) = (config.overrides.clone(), &settings, &folder);
     let team = Team::new(processes, P::n_parts(device.choices()));
     let need = P::need(&file, settings);
@@ -205,7 +222,11 @@ fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) 
         kept: None,
         seat: Default::default(),
     };
-    run_one(&file, &setup, &call, observer).map(Outcome::Run)
+    let outcome = run_one(&file, &setup, &call, observer).map(Outcome::Run);
+    match processes.is_none() {
+        true => Team::new(started, 1).agree(outcome),
+        false => outcome,
+    }
 }
 
 /// The checkpoint that a single run is to go on from.

@@ -259,8 +259,8 @@ impl<'a> Engine<'a> {
 fn check_shared(method: &Method, most_ranks: usize, grid: Grid<'_>, call: &Call<'_>) -> Result<(), SolveError> {
     let n_ranks = call.team.n_ranks();
     if call.device.choices().iter().any(|choice| matches!(choice, DeviceChoice::Cuda(_))) {
-        let reason = "several processes cannot share a voxel model on CUDA devices; one process can: start it without mpirun, \
-                      with --device cuda:all";
+        let reason = "several processes cannot share the cases of a study of a voxel model on CUDA devices; one process can: \
+                      start it without mpirun, with --device cuda:all";
         return Err(call.refuse(reason));
     }
     if matches!(method, Method::Averaged(_)) {

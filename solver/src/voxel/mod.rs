@@ -48,6 +48,7 @@ use crate::{Model, RunSummary, Solve};
 
 impl Solve for Voxel {
     const OPTIONS: &'static [Purpose] = &[Purpose::Voxels];
+    const DEVICES_IN_ONE_PROCESS: bool = true;
 
     fn apply(settings: &Settings, setup: &mut VoxelSetup) {
         let tolerance = &mut setup.solver.tolerance;

@@ -1,0 +1,68 @@
+//! CUDA devices of several processes of one host that one of them runs.
+
+use pogo_kernels::ranks::{Reader, Writer};
+
+use crate::config::DeviceChoice;
+use crate::error::SolveError;
+use crate::team::Team;
+
+/// The devices of all processes for the leading one, where each process has named one; none where they use none, or where there is
+/// one process. `path` is that of the block file. Collective.
+///
+/// # Errors
+/// Only some processes have a device, or the leading one does not see those of others.
+pub(crate) fn of_host(
+    team: &Team,
+    choices: &[DeviceChoice],
+    path: &str,
+) -> Result<Option<Vec<DeviceChoice>>, SolveError> {
+    if !team.is_several() {
+        return Ok(None);
+    }
+    let [DeviceChoice::Cuda(own)] = *choices else {
+        let others = gather(team, None);
+        return if others.iter().all(Option::is_none) { Ok(None) } else { Err(SolveError::MixedDevices) };
+    };
+    let others = gather(team, Some(own));
+    let refuse = |reason: &str| SolveError::Problem { path: path.into(), reason: reason.to_owned() };
+    let Some(all) = others.into_iter().collect::<Option<Vec<Seen>>>() else { return Err(SolveError::MixedDevices) };
+    if all.iter().filter(|seen| seen.rank_on_host == 0).count() > 1 {
+        return Err(refuse(
+            "processes on several hosts cannot share this model on CUDA devices: start it on one host, with --device cuda:all",
+        ));
+    }
+    if all.iter().any(|seen| seen.visible != all[0].visible) {
+        return Err(refuse(
+            "CUDA_VISIBLE_DEVICES differs between the processes, but rank 0 runs the devices of all: let all processes see all \
+             devices of the host, or start one process with --device cuda:all",
+        ));
+    }
+    let mut ordinals: Vec<u32> = all.iter().map(|seen| seen.ordinal).collect();
+    ordinals.sort_unstable();
+    ordinals.dedup();
+    Ok(Some(ordinals.into_iter().map(DeviceChoice::Cuda).collect()))
+}
+
+/// A device as a process sees it.
+struct Seen {
+    ordinal: u32,
+    rank_on_host: u32,
+    /// `CUDA_VISIBLE_DEVICES`.
+    visible: Vec<u8>,
+}
+
+/// What each process says of its device. Collective.
+fn gather(team: &Team, own: Option<u32>) -> Vec<Option<Seen>> {
+    let mut said = Writer::default();
+    if let Some(ordinal) = own {
+        said.put(&[ordinal, team.local[0].rank_on_host() as u32]);
+        said.put(std::env::var_os("CUDA_VISIBLE_DEVICES").unwrap_or_default().as_encoded_bytes());
+    }
+    let seen = |bytes: Vec<u8>| {
+        let mut reader = Reader::new(&bytes);
+        let [ordinal, rank_on_host] = *reader.take::<u32>().first_chunk()?;
+        Some(Seen { ordinal, rank_on_host, visible: reader.take() })
+    };
+    let all = team.local[0].all_gather(said.into_bytes());
+    all.into_iter().map(|bytes| if bytes.is_empty() { None } else { seen(bytes) }).collect()
+}
