@@ -225,12 +225,15 @@ fn joined_cases(
 #[test]
 fn joined_models_on_the_host_as_on_the_cpu() {
     joined_cases([[13, 12, 0], [7, 6, 6]], 60, true, &mut |what, case, problem| {
-        // Barriers take long on the host: of two materials only hexahedra.
-        if what.ends_with(" 2") && !what.contains("C3D8 ") {
+        // Barriers take long on the host. Corrections do not know the kinds of elements.
+        let is_taken = ["dashpots and rows, CPE4R 1", "dashpots and rows, C3D8 2", "AC2D4 on CPE4", "AC3D8R"];
+        if !is_taken.iter().any(|taken| what.contains(taken)) {
             return;
         }
         compare_twin::<f64>(case, problem, what, 1e-11);
-        compare_twin::<f32>(case, problem, what, 2e-5);
+        if what.contains("dashpots") {
+            compare_twin::<f32>(case, problem, what, 2e-5);
+        }
     });
 }
 
