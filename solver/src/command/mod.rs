@@ -9,6 +9,7 @@ mod progress;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 use pogo_formats::system::messages::say;
@@ -39,6 +40,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
         }
     }
 }
+
+/// How long another process waits after an error, until rank 0 has told it.
+const TIME_TO_SAY_WHY: Duration = Duration::from_millis(500);
 
 /// Prints what clap has to say: help and version are no success where they could not be written.
 fn said(error: &clap::Error) -> i32 {
@@ -92,6 +96,10 @@ fn solve(args: &Args, words: &[OsString]) -> anyhow::Result<i32> {
     let observer: &mut dyn Observer = if args.quiet || !leads { &mut silent } else { &mut report };
     let outcome = crate::solve_with(processes.as_ref(), &config, &interrupts, observer);
     if !leads {
+        if outcome.is_err() {
+            // A launcher ends all processes when the first has failed. Rank 0 says why.
+            std::thread::sleep(TIME_TO_SAY_WHY);
+        }
         return Ok(outcome.map_or(exit_code::BAD_INPUT, |_| 0));
     }
     // A log that cannot be written is no reason to fail.
