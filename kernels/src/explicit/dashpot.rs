@@ -66,6 +66,11 @@ impl DashpotStep {
     }
 }
 
+/// A matrix row by row, as devices have it.
+pub(super) fn flat(matrix: [[f64; 3]; 3]) -> [f64; 9] {
+    std::array::from_fn(|at| matrix[at / 3][at % 3])
+}
+
 /// The inverse of a symmetric positive definite matrix over the components that are free; 0 of those that are prescribed.
 pub(super) fn inverse_of_free(mut matrix: [[f64; 3]; 3], is_held: [bool; 3]) -> [[f64; 3]; 3] {
     for i in 0..3 {

@@ -17,7 +17,7 @@ use crate::device::Arena;
 use crate::device::DeviceError;
 use crate::device::layout::{In, layouts};
 use crate::explicit::Problem;
-use crate::explicit::dashpot::{Dashpot, DashpotStep};
+use crate::explicit::dashpot::{Dashpot, DashpotStep, flat};
 use crate::simd::Real;
 
 layouts! {
@@ -153,7 +153,6 @@ fn entry<T: Real>(
     let special = tables.special_first.len() as u32;
     tables.special_first.push(tables.specials.len() as u32);
     add_specials(&mut tables.specials, acting, 0);
-    let flat = |matrix: [[f64; 3]; 3]| [0, 1, 2, 3, 4, 5, 6, 7, 8].map(|at| matrix[at / 3][at % 3]);
     Grounded {
         matrix: flat(dashpot.matrix),
         solve: flat(step.solve),

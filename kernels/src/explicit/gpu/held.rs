@@ -9,6 +9,7 @@ use super::layout::{FORCE, MONITOR, NONE, Special, THREADS};
 use super::tables::Tables;
 use crate::device::layout::{In, Out, layouts};
 use crate::device::{Arena, DeviceError, Gpu, Plain as _, Plan, field};
+use crate::explicit::dashpot::flat;
 use crate::explicit::projection::{Projection, Sets};
 use crate::explicit::ties::TieNodes;
 use crate::explicit::{Problem, ProjectionError};
@@ -333,7 +334,6 @@ impl HeldTables {
             acting = &acting[n..];
         }
         tables.special_first.push(tables.specials.len() as u32);
-        let flat = |matrix: [[f64; 3]; 3]| std::array::from_fn(|at| matrix[at / 3][at % 3]);
         for (number, node) in (0..).zip(projection.coupled()) {
             self.coupled.push(Coupled { inverse: flat(node.inverse), matrix: flat(node.matrix) });
             self.touched[node.places.clone()].iter_mut().for_each(|touched| touched.coupled = number);

@@ -8,6 +8,7 @@ use super::tables::{Specials, Tables, add_specials};
 use crate::device::layout::{In, Out, layouts};
 use crate::device::{Plain as _, Plan, field};
 use crate::explicit::Problem;
+use crate::explicit::dashpot::flat;
 use crate::explicit::ties::{TieNode, TieNodes};
 use crate::simd::Real;
 
@@ -80,7 +81,6 @@ impl TieTables {
         let dimension = problem.mesh.dimension as u64;
         let number: HashMap<u32, u32> = ties.all().map(|tie| tie.node).zip(0..).collect();
         let mut out = Self { n_solids: ties.solids.len(), ..Self::default() };
-        let flat = |matrix: [[f64; 3]; 3]| std::array::from_fn(|at| matrix[at / 3][at % 3]);
         for TieNode { node, n, is_held, response, matrix, dissipation, areas } in ties.all() {
             let first_area = out.areas.len() as u32;
             out.areas.extend(areas.iter().map(|area| TieArea {
