@@ -61,9 +61,15 @@ impl DashpotStep {
     /// G v of the velocity between two increments, N.
     #[inline(always)]
     pub fn force(&self, old: [f64; 3], next: [f64; 3]) -> [f64; 3] {
-        let scale = 0.5 / self.time_increment;
-        product(&self.matrix, [0, 1, 2].map(|i| scale * (old[i] + next[i])))
+        force(&self.matrix, self.time_increment, old, next)
     }
+}
+
+/// G v of the velocity between two increments, N.
+#[inline(always)]
+pub(super) fn force(matrix: &[[f64; 3]; 3], time_increment: f64, old: [f64; 3], next: [f64; 3]) -> [f64; 3] {
+    let scale = 0.5 / time_increment;
+    product(matrix, [0, 1, 2].map(|i| scale * (old[i] + next[i])))
 }
 
 /// A matrix row by row, as devices have it.

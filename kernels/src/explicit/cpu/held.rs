@@ -16,6 +16,7 @@ use super::correction::{Owners, Team, move_by};
 use super::step::{Arrays, Signals};
 use super::tables::Tables;
 use crate::dynamics::Part;
+use crate::explicit::dashpot;
 use crate::explicit::problem::{Problem, StepperError};
 use crate::explicit::projection::{FIX_EVERY, Projected, Projection};
 use crate::simd::Real;
@@ -221,21 +222,17 @@ impl Held {
         let (mut work, mut damped) = (0.0, 0.0);
         for node in self.projection.coupled() {
             let first = node.places.start;
-            for (c, i) in node.places.clone().enumerate() {
-                // G v of the velocity between two increments.
-                let force = |next: &[f64]| {
-                    let row = node.matrix[c].iter().zip(node.places.clone());
-                    0.5 / self.time_increment * row.map(|(g, k)| g * (self.before[k] + next[k])).sum::<f64>()
-                };
-                let [without, with] = [force(&self.free), force(&self.after)];
-                let [old, free, new] = [self.before[i], self.free[i], self.after[i]];
-                damped += 0.5 * (with * (old + new) - without * (old + free));
+            let of_node = |of: &[f64]| [0, 1, 2].map(|c| if c < node.places.len() { of[first + c] } else { 0.0 });
+            let [old, free, new] = [&self.before, &self.free, &self.after].map(|of| of_node(of));
+            let [without, with] = [free, new].map(|next| dashpot::force(&node.matrix, self.time_increment, old, next));
+            for c in 0..node.places.len() {
+                damped += 0.5 * (with[c] * (old[c] + new[c]) - without[c] * (old[c] + free[c]));
                 if self.projection.inverse_mass()[first + c] == 0.0 {
                     // A support bears what the dashpot puts on it.
-                    work += 0.5 * (with - without) * (old + new);
+                    work += 0.5 * (with[c] - without[c]) * (old[c] + new[c]);
                 } else if self.is_lagged {
                     // That force is part of the equation of motion.
-                    damped -= 0.5 * without * (new - free);
+                    damped -= 0.5 * without[c] * (new[c] - free[c]);
                 }
             }
         }

@@ -15,6 +15,7 @@ use super::correction::{Owners, Team, move_by};
 use super::step::{Arrays, Signals};
 use super::tables::Tables;
 use crate::dynamics::Part;
+use crate::explicit::dashpot;
 use crate::explicit::problem::Problem;
 use crate::explicit::ties::{TieArea, TieNode, TieNodes};
 use crate::simd::Real;
@@ -269,11 +270,7 @@ impl Ties {
 impl TieNode {
     /// What the step has not counted: Δu_n, and Δu_{n+1} without and with the force.
     fn account(&self, [old, free, new]: [[f64; 3]; 3], (force, dt): ([f64; 3], f64), added: &mut Added) {
-        // G v of the velocity between two increments.
-        let of_dashpot = |next: [f64; 3]| {
-            self.matrix.map(|row| 0.5 / dt * row.iter().zip(old).zip(next).map(|((g, a), b)| g * (a + b)).sum::<f64>())
-        };
-        let [without, with] = [free, new].map(of_dashpot);
+        let [without, with] = [free, new].map(|next| dashpot::force(&self.matrix, dt, old, next));
         for c in 0..self.n {
             added.damped += 0.5 * (with[c] * (old[c] + new[c]) - without[c] * (old[c] + free[c]));
             if self.is_held[c] {
