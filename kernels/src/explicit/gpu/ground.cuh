@@ -6,12 +6,11 @@
 
 #pragma once
 #include "grounded.cuh"
-#include "step.cuh"
+#include "corrected.cuh"
 
 // Corrects a node, and the node of a fluid that touches it.
 template <typename T>
 __device__ __forceinline__ void correct(const Params<T> &p, const Ground &g, u32 k, u32 first, Energies &energies) {
-    const int row = p.record[*p.row + k];
     const double per_dt = p.per_time_increment;
     double change[3] = {};
     for (u32 at = first; at != NONE;) {
@@ -55,21 +54,7 @@ __device__ __forceinline__ void correct(const Params<T> &p, const Ground &g, u32
             // A support bears what the dashpot puts on it.
             if (e.held >> i & 1) energies.work += taken[i];
         }
-        for (u32 s = p.special_first[e.special]; s < p.special_first[e.special + 1]; s++) {
-            const Special &special = p.specials[s];
-            double after = 0, changed = 0;
-#pragma unroll
-            for (u32 c = 0; c < 3; c++) {
-                if (special.component != c) continue;
-                after = next[c];
-                changed = change[c];
-            }
-            const u32 kind = special.kind & KIND;
-            if (kind == FORCE)
-                energies.work += 0.5 * changed * action_of(special, p.signals + (u64)k * p.n_signals, p.n_signals).value;
-            else if (kind == MONITOR && row >= 0)
-                p.recording[((u64)row * p.n_monitors + special.column) * 3 + 2] = after;
-        }
+        account_actions(p, k, e.special, next, change, energies);
         at = e.next;
     }
 }

@@ -8,12 +8,12 @@
 
 #pragma once
 #include "ties.cuh"
-#include "step.cuh"
+#include "corrected.cuh"
 
 // Moves a node by what a force does to it in this step, and corrects what the step has counted and recorded of it.
 template <typename T>
 __device__ __forceinline__ void push(const Params<T> &p, u32 k, const Tied &node, const double *force, Energies &energies) {
-    double old[3] = {}, free[3] = {}, after[3] = {};
+    double old[3] = {}, free[3] = {}, after[3] = {}, change[3] = {};
 #pragma unroll
     for (u32 c = 0; c < 3; c++) {
         if (c >= node.n) continue;
@@ -26,6 +26,7 @@ __device__ __forceinline__ void push(const Params<T> &p, u32 k, const Tied &node
         for (u32 i = 0; i < 3; i++) response += node.response[3 * c + i] * force[i];
         const T next = (T)(free[c] + response);
         after[c] = (double)next;
+        change[c] = after[c] - free[c];
         p.du[1][node.at + c] = next;
         p.u[1][node.at + c] = (T)((double)p.u[1][node.at + c] + response);
     }
@@ -47,22 +48,7 @@ __device__ __forceinline__ void push(const Params<T> &p, u32 k, const Tied &node
         if (node.held >> c & 1) energies.work += 0.5 * (with - without - force[c]) * sum;
         else energies.damped += node.dissipation * (sum * sum - before * before);
     }
-    const int row = p.record[*p.row + k];
-    for (u32 s = p.special_first[node.special]; s < p.special_first[node.special + 1]; s++) {
-        const Special &special = p.specials[s];
-        double now = 0, changed = 0;
-#pragma unroll
-        for (u32 c = 0; c < 3; c++) {
-            if (special.component != c) continue;
-            now = after[c];
-            changed = after[c] - free[c];
-        }
-        const u32 kind = special.kind & KIND;
-        if (kind == FORCE)
-            energies.work += 0.5 * changed * action_of(special, p.signals + (u64)k * p.n_signals, p.n_signals).value;
-        else if (kind == MONITOR && row >= 0)
-            p.recording[((u64)row * p.n_monitors + special.column) * 3 + 2] = now;
-    }
+    account_actions(p, k, node.special, after, change, energies);
 }
 
 template <typename T> __device__ __forceinline__ void press(const Params<T> &p, const Ties &t, u32 k) {
