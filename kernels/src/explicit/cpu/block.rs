@@ -9,7 +9,7 @@ use pogo_formats::mesh::ElementKind;
 use super::join::{Joined, Members};
 use super::lag::Lag;
 use super::law::{Law, grain, n_dummies};
-use super::strips::{find_strips, rows, shapes};
+use super::strips::{conductances, find_strips, rows, shapes};
 use crate::explicit::elements::CORNERS;
 use crate::explicit::groups::computes_once;
 use crate::explicit::problem::{Problem, StepperError};
@@ -33,7 +33,7 @@ pub(super) struct Run {
 pub(super) struct Layout<'a> {
     pub problem: &'a Problem<'a>,
     pub units: Units,
-    /// The kind of strips, where all elements are triangles in the plane.
+    /// See [`Tables`](super::tables::Tables).
     pub strips: Option<Law>,
     pub material_of: HashMap<(ElementKind, usize), usize>,
     /// Elements of a batch.
@@ -80,7 +80,7 @@ impl<T: Real> BlockTables<T> {
         }
         let mut tables = Self { own, halo, ..Self::default() };
         let nodes = tables.nodes();
-        if layout.strips != Some(Law::EdgeStrip) {
+        if layout.strips.is_none_or(Law::reads_positions) {
             tables.set_coordinates(layout, &nodes);
         }
         for members in &members {
@@ -193,23 +193,31 @@ impl<T: Real> BlockTables<T> {
         self.add_batches(rule, &run.connectivity, &factors, n_real, layout.lanes);
     }
 
-    /// Lays triangles out in strips. `nodes` are own nodes and halo.
-    fn add_strips(&mut self, layout: &Layout, law: Law, run: &Members, nodes: &[usize]) {
+    /// Lays triangles out in strips, of the kind given if they are solids. `nodes` are own nodes and halo.
+    fn add_strips(&mut self, layout: &Layout, solids: Law, run: &Members, nodes: &[usize]) {
+        let law = if run.kind.is_acoustic() { Law::FluidStrip } else { solids };
         let Layout { problem, units, lanes, .. } = layout;
         let (lanes, material) = (*lanes, layout.material_of[&(run.kind, run.section)]);
         let rows = rows(&find_strips(&run.connectivity), lanes, nodes.len() as u16);
         let exact = units.material(problem, run.kind, run.section);
-        let half = 0.5 * if exact.isotropic { exact.elasticity[14] } else { 1.0 };
+        let half = 0.5
+            * match law {
+                Law::FluidStrip => exact.elasticity[0],
+                _ if exact.isotropic => exact.elasticity[14],
+                _ => 1.0,
+            };
         let weight = |t: u32| half * problem.stiffness_factor_of(run.elements[t as usize]);
         let exact_position = |local: u16| {
             let first = 2 * nodes[usize::from(local)];
             [0, 1].map(|c| problem.mesh.coordinates[first + c] / units.length)
         };
         let position = |local: u16| [0, 1].map(|c| self.coordinates[2 * usize::from(local) + c].to_f64());
-        let shapes: Vec<T> = if law == Law::EdgeStrip {
-            shapes(&rows, (lanes, true), exact_position, weight)
-        } else {
-            shapes(&rows, (lanes, false), position, weight)
+        let shapes: Vec<T> = match law {
+            // Beside solids whose positions are rounded, those of fluids are too: so are all masses.
+            Law::FluidStrip if solids.reads_positions() => conductances(&rows, lanes, position, weight),
+            Law::FluidStrip => conductances(&rows, lanes, exact_position, weight),
+            Law::EdgeStrip => shapes(&rows, (lanes, true), exact_position, weight),
+            _ => shapes(&rows, (lanes, false), position, weight),
         };
         let (first, first_factor) = (self.offsets.len(), self.factors.len());
         self.offsets.extend(rows.nodes.iter().map(|node| grain(2) as u16 * node));

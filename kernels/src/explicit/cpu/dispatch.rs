@@ -4,7 +4,7 @@ use pogo_formats::mesh::ElementLaw;
 
 use super::block::Run;
 use super::fluid::{
-    AcousticHexahedron, AcousticQuadrilateral, AcousticReducedHexahedron, AcousticReducedQuadrilateral,
+    self, AcousticHexahedron, AcousticQuadrilateral, AcousticReducedHexahedron, AcousticReducedQuadrilateral,
     AcousticTetrahedron, AcousticTriangle, AcousticWedge,
 };
 use super::forces::{self, Batches};
@@ -159,6 +159,22 @@ impl<T: Real, const ISOTROPIC: bool, const EDGES: bool> Kernel for AddStrips<'_,
     }
 }
 
+/// Adds f_int of a run of AC2D3 in strips.
+struct AddFluidStrips<'a, T> {
+    batches: &'a Batches<'a, T>,
+    unknowns: *const T,
+    forces: *mut T,
+}
+
+impl<T: Real> Kernel for AddFluidStrips<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) {
+        // SAFETY: see `add_forces`.
+        unsafe { fluid::add_fluid_strips::<I::Narrow<T>>(self.batches, self.unknowns, self.forces) }
+    }
+}
+
 /// Adds f_int of a run's batches.
 ///
 /// # Safety
@@ -188,6 +204,7 @@ pub(super) unsafe fn add_forces<T: Real>(
         (Law::Strip, false) => strips!(false, false),
         (Law::EdgeStrip, true) => strips!(true, true),
         (Law::EdgeStrip, false) => strips!(false, true),
+        (Law::FluidStrip, _) => level.run(AddFluidStrips { batches, unknowns: records, forces }),
         (Law::Element(law), _) => match law {
             ElementLaw::Triangle => elements!(Triangle),
             ElementLaw::Quadrilateral => elements!(Quadrilateral),

@@ -3,11 +3,11 @@
 //! The unknown q is the first component of a node; the forces on the others are 0. With the cofactors c_a the flux is
 //! v / (ρ det J), v = Σ_a ∂q/∂ξ_a c_a, and the force on node I is Σ_a ∂N_I/∂ξ_a (v · c_a) / (ρ det J).
 
-use super::forces::{Element, Fluxes, add, array, axpy, constant, scale, sub, with_origin};
-use super::plane::{double_area, quadrilateral, reduced_quadrilateral};
+use super::forces::{Batches, Element, Fluxes, add, array, axpy, constant, pairs, scale, sub, with_origin};
+use super::plane::{FILLER_ROWS, ROWS_AT_ONCE, SHAPES_AHEAD, double_area, quadrilateral, reduced_quadrilateral};
 use super::solid::{cross, dot, hexahedron, mean_derivatives, modes, spread, wedge};
 use crate::explicit::units::Material;
-use crate::simd::{Real, ScatterLanes};
+use crate::simd::{Real, ScatterLanes, prefetch};
 
 /// 1/ρ times a weight that is a power of two, spread over the lanes; other weights are in the constant.
 struct Compliance<V>(V);
@@ -72,6 +72,66 @@ impl<V: ScatterLanes> Element<V, 2, 2> for AcousticTriangle<V> {
     #[inline(always)]
     fn force(&self, _: V, x: &[[V; 2]; 2], u: &[[V; 2]; 2]) -> [[V; 2]; 2] {
         forces(self.0.fluxes(*x, unknowns(u)))
+    }
+}
+
+/// Numbers that strips of fluids have for each node and lane beside its offset.
+const CONDUCTANCES: usize = 2;
+
+/// Adds f_int of strips of AC2D3. What flows along an edge is its conductance times the difference of q at its ends, whatever
+/// triangles it belongs to. Each row has the conductances of the edges from its node to the two before, (2, N) of `factors`; 0 where
+/// there is no triangle. `unknowns` are those of all nodes, (n_local, 2).
+///
+/// # Safety
+/// As for [`add_forces`](super::forces::add_forces).
+#[inline(always)]
+pub(super) unsafe fn add_fluid_strips<V: ScatterLanes>(
+    batches: &Batches<V::Scalar>,
+    unknowns: *const V::Scalar,
+    forces: *mut V::Scalar,
+) {
+    let n = batches.offsets.len() / V::N;
+    if n < 2 * FILLER_ROWS {
+        return;
+    }
+    let (offsets, conductances) = (batches.offsets.as_ptr(), batches.factors.as_ptr());
+    let size = CONDUCTANCES * V::N;
+    let (mut ahead, step) = batches.ahead;
+    // SAFETY: the caller's promise; a row has N offsets and `size` factors.
+    unsafe {
+        let q = |row: usize| V::load_pairs(pairs(unknowns, offsets.add(row * V::N)))[0];
+        let (mut q0, mut q1, mut q2, mut q3) = (q(0), q(1), q(2), q(3));
+        // What has come to the last node and to the one before, so far.
+        let mut last = V::load(conductances.add(size)) * (q1 - q0);
+        let mut before = -last;
+        // As for solids, the node two rows ahead is fetched while this one is computed.
+        macro_rules! row {
+            ($i:expr) => {
+                let row = conductances.add($i * size);
+                let far = V::load_pairs(pairs(unknowns, offsets.add(($i + 2) * V::N)))[0];
+                let (near, across) = (V::load(row) * (q2 - q1), V::load(row.add(V::N)) * (q2 - q0));
+                let both = V::pairs_of([before - across, constant::<V>(0.0)]);
+                V::change_pairs::<true, _>(both, pairs(forces, offsets.add(($i - 2) * V::N)));
+                (before, last) = (last - near, near + across);
+                (q0, q1, q2, q3) = (q1, q2, q3, far);
+            };
+        }
+        let mut i = 2;
+        while i + 2 + ROWS_AT_ONCE <= n {
+            for k in 0..ROWS_AT_ONCE {
+                prefetch(ahead.wrapping_byte_add(k * step));
+            }
+            ahead = ahead.wrapping_byte_add(ROWS_AT_ONCE * step);
+            let row = conductances.wrapping_add(i * size).wrapping_byte_add(SHAPES_AHEAD);
+            for line in 0..ROWS_AT_ONCE * size * size_of::<V::Scalar>() / 64 {
+                prefetch(row.wrapping_byte_add(64 * line));
+            }
+            row!(i);
+            row!(i + 1);
+            row!(i + 2);
+            row!(i + 3);
+            i += ROWS_AT_ONCE;
+        }
     }
 }
 

@@ -11,11 +11,18 @@ pub(super) enum Law {
     Strip,
     /// The same, with their edges in the tables.
     EdgeStrip,
+    /// AC2D3 side by side, with what each edge lets through in the tables.
+    FluidStrip,
 }
 
 impl Law {
     pub fn dimension(self) -> usize {
         if let Self::Element(law) = self { law.shape().dimension() } else { 2 }
+    }
+
+    /// Whether positions are read as the forces are computed, but for those in records.
+    pub fn reads_positions(self) -> bool {
+        self == Self::Strip
     }
 
     /// Nodes of an element; of strips, of each row.

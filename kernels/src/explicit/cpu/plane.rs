@@ -105,7 +105,7 @@ pub(super) const ROWS_AT_ONCE: usize = 4;
 pub(super) const FILLER_ROWS: usize = 4;
 
 /// How far ahead rows of strips are asked for, bytes: too far for a processor that sees one stream of many.
-const SHAPES_AHEAD: usize = 2048;
+pub(super) const SHAPES_AHEAD: usize = 2048;
 
 /// Adds f_int of strips of triangles: with edges from node to node, g_i = x_i − x_{i−1}, triangle i has g_{i−1} and g_i, and
 /// what two triangles put on the edge between them is handed to its ends once. A node and a force come and go for each

@@ -193,6 +193,39 @@ pub(super) fn shapes<T: Real>(
     shapes
 }
 
+/// What [`add_fluid_strips`](super::fluid::add_fluid_strips) reads of rows, (n_rows, 2, lanes): what the edge from the node
+/// before, and that from the node before it, lets through. `position` is of a local node; `weight` is of a triangle.
+///
+/// The forces of a triangle are f_I = Σ_J w_IJ (q_I − q_J), w_IJ = ½/ρ cot of the angle opposite to the edge IJ. Two
+/// triangles on an edge add up.
+pub(super) fn conductances<T: Real>(
+    rows: &Rows,
+    lanes: usize,
+    position: impl Fn(u16) -> [f64; 2],
+    weight: impl Fn(u32) -> f64,
+) -> Vec<T> {
+    let mut sums = vec![0.0; 2 * rows.nodes.len()];
+    let at = |i: usize, k: usize| (i / lanes * 2 + k) * lanes + i % lanes;
+    for (i, triangle) in rows.triangles.iter().enumerate() {
+        let Some(triangle) = *triangle else { continue };
+        let x = [i - 2 * lanes, i - lanes, i].map(|i| position(rows.nodes[i]));
+        let edge = |to: usize, from: usize| [x[to][0] - x[from][0], x[to][1] - x[from][1]];
+        let double_area = {
+            let (a, b) = (edge(1, 0), edge(2, 1));
+            (a[0] * b[1] - a[1] * b[0]).abs()
+        };
+        // The cotangent at a corner is the product of the edges from it over the double area.
+        let conductance = |corner: usize| {
+            let (a, b) = (edge((corner + 1) % 3, corner), edge((corner + 2) % 3, corner));
+            weight(triangle) * (a[0] * b[0] + a[1] * b[1]) / double_area
+        };
+        sums[at(i, 0)] += conductance(0);
+        sums[at(i - lanes, 0)] += conductance(2);
+        sums[at(i, 1)] += conductance(1);
+    }
+    sums.into_iter().map(T::from_f64).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::dispatch::add_forces;
@@ -287,7 +320,7 @@ mod tests {
         records: &[f64],
     ) -> Vec<f64> {
         let offsets: Vec<u16> = nodes.iter().map(|node| grain(2) as u16 * node).collect();
-        let numbers = if law == TRIANGLE { 4 } else { 2 };
+        let numbers = if matches!(law, Law::Element(_)) { 4 } else { 2 };
         let columns = |columns: std::ops::Range<usize>| -> Vec<T> {
             let records = records.chunks_exact(4).flat_map(|record| &record[columns.clone()]);
             records.map(|&value| T::from_f64(value)).collect()
@@ -303,11 +336,11 @@ mod tests {
         forces.into_iter().map(T::to_f64).collect()
     }
 
-    fn check<T: Real>(tolerance: f64) {
+    /// Triangles and the records of their nodes: u, then x on the grid, moved a little; the last two nodes above the edge that
+    /// their triangles share; the filler.
+    fn jittered_mesh() -> (Vec<u16>, Vec<f64>) {
         const N: u16 = 12;
-        let connectivity = mesh(N);
         let n_nodes = (N + 1) * (N + 1) + 2;
-        // u, then x on the grid, moved a little; the last two nodes above the edge that their triangles share; the filler.
         let mut records = Vec::new();
         for node in 0..n_nodes {
             let (i, j) = if node < n_nodes - 2 { (node % (N + 1), node / (N + 1)) } else { (0, 1) };
@@ -317,6 +350,17 @@ mod tests {
             }
         }
         records.extend([0.0; 4]);
+        (mesh(N), records)
+    }
+
+    /// The factor on the stiffness of a triangle.
+    fn factor(t: u32) -> f64 {
+        f64::from((1.0 + 0.5 * noise(u64::from(t) + 9999)) as f32)
+    }
+
+    fn check<T: Real>(tolerance: f64) {
+        let (connectivity, records) = jittered_mesh();
+        let n_nodes = records.len() as u16 / 4 - 1;
         let material = |isotropic: bool, coupling: f64| {
             let mut elasticity = [0.0; 36];
             (elasticity[0], elasticity[1], elasticity[6]) = (3.5, 1.5, 1.5);
@@ -327,8 +371,6 @@ mod tests {
             Material { elasticity, hourglass: 0.0, aligned: coupling == 0.0, isotropic }
         };
         let strips = find_strips(&connectivity);
-        // Triangles differ in their stiffness.
-        let factor = |t: u32| f64::from((1.0 + 0.5 * noise(u64::from(t) + 9999)) as f32);
         for material in [material(true, 0.0), material(false, 0.0), material(false, 0.25)] {
             let factors: Vec<f64> = (0..connectivity.len() as u32 / 3).map(factor).collect();
             let expected = forces(Level::PORTABLE, TRIANGLE, &material, (&connectivity, &factors), &records);
@@ -350,8 +392,34 @@ mod tests {
         }
     }
 
+    /// As [`check`], for AC2D3.
+    fn check_fluid<T: Real>(tolerance: f64) {
+        let (connectivity, records) = jittered_mesh();
+        let n_nodes = records.len() as u16 / 4 - 1;
+        let mut elasticity = [0.0; 36];
+        (elasticity[0], elasticity[7]) = (1.5, 1.5);
+        let material = Material { elasticity, hourglass: 0.0, aligned: true, isotropic: true };
+        let factors: Vec<f64> = (0..connectivity.len() as u32 / 3).map(factor).collect();
+        let triangle = Law::Element(ElementLaw::AcousticTriangle);
+        let expected = forces(Level::PORTABLE, triangle, &material, (&connectivity, &factors), &records);
+        assert!(expected.iter().step_by(2).any(|&force| force.abs() > 1.0));
+        for level in Level::available() {
+            let lanes = level.narrow_lanes::<T>();
+            let rows = rows(&find_strips(&connectivity), lanes, n_nodes);
+            let position = |node: u16| [2, 3].map(|c| records[4 * usize::from(node) + c]);
+            let conductances = conductances::<T>(&rows, lanes, position, |t| 0.5 * 1.5 * factor(t));
+            let found = forces(level, Law::FluidStrip, &material, (&rows.nodes, &conductances), &records);
+            for (found, expected) in found.iter().zip(&expected) {
+                let right = (found - expected).abs() <= tolerance;
+                assert!(right, "{level:?}: {found} instead of {expected}");
+            }
+        }
+    }
+
     #[test]
     fn strips_have_the_forces_of_their_triangles() {
+        check_fluid::<f32>(5e-5);
+        check_fluid::<f64>(1e-13);
         check::<f32>(5e-5);
         check::<f64>(1e-13);
     }

@@ -129,7 +129,7 @@ pub(super) struct Tables<T> {
     pub dimension: usize,
     /// Elements of a batch.
     pub lanes: usize,
-    /// Where all elements are triangles in the plane, the kind of strips in which they stand.
+    /// Where all elements are triangles in the plane, the kind of strips in which solids stand; without solids, that of fluids.
     pub strips: Option<Law>,
     /// Own nodes of the part.
     pub n_nodes: usize,
@@ -190,13 +190,19 @@ const MOST_WITH_EDGES: usize = 32 << 20;
 /// Blocks that are laid out side by side: all of them would double the memory.
 const WINDOW: usize = 128;
 
-/// The kind of strips for a mesh, if it consists of triangles in the plane.
+/// The kind of strips for the solids of a mesh, if it consists of triangles in the plane; that of fluids, if it has fluids alone.
 fn strips_of<T>(problem: &Problem) -> Option<Law> {
     let blocks = &problem.blocks;
-    let all = problem.mesh.dimension == 2
-        && (0..blocks.n_blocks()).flat_map(|b| blocks.runs(b)).all(|run| run.kind.law() == ElementLaw::Triangle);
+    let mut laws = (0..blocks.n_blocks()).flat_map(|b| blocks.runs(b)).map(|run| run.kind.law());
     let fits = problem.mesh.n_nodes() * NUMBERS_WITH_EDGES * size_of::<T>() <= MOST_WITH_EDGES;
-    all.then_some(if fits { Law::EdgeStrip } else { Law::Strip })
+    let mut strips = Law::FluidStrip;
+    let all = laws.all(|law| {
+        if law == ElementLaw::Triangle {
+            strips = if fits { Law::EdgeStrip } else { Law::Strip };
+        }
+        matches!(law, ElementLaw::Triangle | ElementLaw::AcousticTriangle)
+    });
+    (problem.mesh.dimension == 2 && all).then_some(strips)
 }
 
 /// Items in the order of their blocks, those of a block in the order given, and where the items of each block stand.
@@ -215,7 +221,7 @@ impl<T: Real> Tables<T> {
         let (blocks, dimension) = (&problem.blocks, problem.mesh.dimension);
         let groups = groups_of(blocks, dimension);
         let strips = strips_of::<T>(problem);
-        let n_rounded = if strips == Some(Law::EdgeStrip) { 0 } else { groups.len() };
+        let n_rounded = if strips.is_none_or(Law::reads_positions) { groups.len() } else { 0 };
         let units = Units::new::<T>(problem, n_rounded, &|group, visit| {
             for &b in &groups[group] {
                 blocks.own_nodes(b).for_each(&mut *visit);
