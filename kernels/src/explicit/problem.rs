@@ -31,7 +31,7 @@ pub struct Problem<'a> {
     pub damping_rate: Vec<f64>,
     /// β in C = βK, s, (n_sections,), or empty without stiffness-proportional damping.
     pub damping_beta: Vec<f64>,
-    /// Relaxation mechanisms. None in a model with fluids.
+    /// Relaxation mechanisms, of solids.
     pub relaxation: Relaxation,
     /// Dashpots between nodes with mass and the ground, at most one a node.
     pub dashpots: Vec<Dashpot>,
@@ -50,10 +50,11 @@ pub struct Problem<'a> {
     pub copied: CopiedDisplacements,
     /// Linear constraints, of solids alone. None in a model with copied displacements.
     pub rows: LinearRows,
-    /// Where fluids and solids share faces. Both nodes of a pair are in the same block, and in no other pair.
+    /// Where fluids and solids share faces. Both nodes of a pair are in the same block, and in no other pair. None in a model with
+    /// lags or relaxation, whose pairs are all in `tied`.
     pub wet: Vec<WetPair>,
     /// Where fluids are tied to solids: any number of pairs a node, in any blocks. None of these nodes is in `wet`. None in a
-    /// model with lags or copied displacements.
+    /// model with copied displacements.
     pub tied: Vec<WetPair>,
 }
 
@@ -120,9 +121,6 @@ pub enum StepperError {
     /// A dashpot is at no node, at one without mass, or no number.
     #[error("the dashpot at node index {node} has no mass to act on, or is no number")]
     Dashpot { node: usize },
-    /// Something that devices do not compute in models with fluids.
-    #[error("{what} is computed in models of solids alone, without acoustic elements")]
-    BesideFluids { what: &'static str },
     /// The block tables contradict each other.
     #[error("block {block}: {what}; write the block file again")]
     Blocks { block: usize, what: &'static str },
@@ -200,14 +198,8 @@ impl Problem<'_> {
 
     /// What ties of fluids are not computed with.
     fn beside_ties(&self) -> Option<&'static str> {
-        if self.tied.is_empty() {
-            return None;
-        }
-        let found = [
-            (self.is_viscous(), "stiffness-proportional damping (BETA) or relaxation mechanisms"),
-            (!self.copied.is_empty(), "periodic sides (mpi)"),
-        ];
-        found.into_iter().find(|(is_there, _)| *is_there).map(|(_, what)| what)
+        let is_there = !(self.tied.is_empty() || self.copied.is_empty());
+        is_there.then_some("periodic sides (mpi)")
     }
 
     /// Whether something acts on steps across blocks: linear constraints, or ties of fluids.
@@ -304,6 +296,13 @@ impl Problem<'_> {
         }
         if let Some(what) = self.beside_ties() {
             return Err(StepperError::TiedWith { what });
+        }
+        if let Some(pair) = self.wet.first().filter(|_| self.is_viscous()) {
+            let block = blocks.block_of(pair.solid);
+            return Err(StepperError::Blocks {
+                block,
+                what: "with lags or relaxation, nodes of fluids and solids are tied",
+            });
         }
         if let Some(pair) =
             self.wet.iter().chain(&self.tied).find(|pair| pair.fluid.max(pair.solid) as usize >= mesh.n_nodes())

@@ -696,6 +696,7 @@ fn ties_of_fluids_are_refused_beside_what_they_are_not_computed_with() {
     let n_nodes = case.mesh.n_nodes();
     let tied = vec![WetPair { fluid: 0, solid: 5, area: [1e-6, 0.0, 0.0] }];
     let lagged = Problem { tied: tied.clone(), ..case.problem() };
+    let touching = Problem { wet: tied.clone(), tied: Vec::new(), ..lagged.clone() };
     let plain = Problem { tied, damping_beta: Vec::new(), ..case.problem() };
     let constrained = Problem { rows: held::rows_of(n_nodes, case.mesh.dimension as usize), ..plain.clone() };
     let beyond = Problem { tied: vec![WetPair { solid: n_nodes as u32, ..plain.tied[0] }], ..plain.clone() };
@@ -703,7 +704,8 @@ fn ties_of_fluids_are_refused_beside_what_they_are_not_computed_with() {
         let made = CpuStepper::<f64>::new(problem, &case.rest(), CpuOptions::new(1));
         made.err().map_or_else(String::new, |error| error.to_string())
     };
-    assert!(refused(&lagged).contains("not computed together with stiffness-proportional damping (BETA)"));
+    assert!(refused(&touching).contains("nodes of fluids and solids are tied"), "{}", refused(&touching));
+    assert_eq!(refused(&lagged), "");
     assert_eq!(refused(&constrained), "");
     assert!(refused(&beyond).contains("nodes"), "{}", refused(&beyond));
     assert_eq!(refused(&plain), "");

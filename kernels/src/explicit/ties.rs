@@ -43,6 +43,8 @@ pub(super) struct TieNode {
     pub matrix: [[f64; 3]; 3],
     /// α m / 4Δt, kg/s².
     pub dissipation: f64,
+    /// (1 − q) m/Δt² and (1 + q) m/Δt², N/m.
+    pub inertia: [f64; 2],
     /// In an order that does not depend on that of the problem's lists.
     pub areas: Vec<TieArea>,
 }
@@ -116,6 +118,7 @@ impl<'a, 'b> Conditions<'a, 'b> {
             false => [[0.0; 3]; 3],
         };
         areas.sort_by_key(|area| area.other);
-        TieNode { node, n, is_held, response, matrix, dissipation: problem.damping(index)[1], areas }
+        let inertia = [1.0 - q, 1.0 + q].map(|factor| factor * mass / (dt * dt));
+        TieNode { node, n, is_held, response, matrix, dissipation: problem.damping(index)[1], inertia, areas }
     }
 }

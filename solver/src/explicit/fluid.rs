@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashSet};
 use pogo_formats::explicit::Setup;
 use pogo_formats::mesh::MeshView;
 use pogo_kernels::dynamics::State;
+use pogo_kernels::explicit::WetPair;
 use pogo_kernels::explicit::elements::positions;
-use pogo_kernels::explicit::{Problem, WetPair};
 
 use super::faces;
 use super::matter::Matter;
@@ -25,19 +25,6 @@ pub(super) fn check_call(mesh: &MeshView<'_>, call: &Call<'_>) -> Result<(), Sol
         return Err(call.refuse("--pogo-files: files of P. Huthwaite's Pogo hold no pressures of fluids; leave it out"));
     }
     Ok(())
-}
-
-/// Refuses damping of the stiffness beside fluids.
-///
-/// # Errors
-/// The model has both.
-pub(super) fn check_problem(problem: &Problem<'_>, call: &Call<'_>) -> Result<(), SolveError> {
-    match problem.viscosity().filter(|_| problem.mesh.has_fluid()) {
-        Some(what) => {
-            Err(call.refuse(format!("{what} is computed in models of solids alone, without acoustic elements")))
-        }
-        None => Ok(()),
-    }
 }
 
 /// What `values` of nodes, (n_nodes × dimension,), are without fluids, whose nodes have none of them.

@@ -1,9 +1,9 @@
 //! What a model is made of: section properties, masses, damping and stiffness.
 
 use pogo_formats::explicit::Setup;
-use pogo_formats::mesh::MeshView;
+use pogo_formats::mesh::{ElementKind, MeshView};
 use pogo_kernels::explicit::elements::{
-    self, ElementError, MaterialError, SectionProperties, StableIncrement, joint_frequency, stable_increment_of,
+    self, ElementError, MaterialError, SectionProperties, StableIncrement, damped_stable_increment, joint_increment,
 };
 use pogo_kernels::explicit::{Dashpot, MOST_MECHANISMS, Relaxation};
 
@@ -163,24 +163,22 @@ impl Matter {
 
     /// The bound of the elements on the time increment.
     pub fn stable_increment(&self, mesh: &MeshView<'_>) -> Result<StableIncrement, MatterError> {
-        if self.is_lagged() {
-            let (factors, beta) = (&self.stiffness_factor, &self.damping_beta);
-            return elements::damped_stable_increment(mesh, &self.sections, factors, beta, &self.lumped_mass)
-                .map_err(|error| with_labels(mesh, error));
-        }
         let of = |is_wanted: &dyn Fn(bool) -> bool| {
             let (sections, factor, mass) = (&self.sections, &self.stiffness_factor, &self.lumped_mass);
-            let found = stable_increment_of(mesh, sections, factor, mass, |kind| is_wanted(kind.is_acoustic()));
+            let is_wanted = |kind: ElementKind| is_wanted(kind.is_acoustic());
+            let found = damped_stable_increment(mesh, sections, factor, &self.damping_beta, mass, is_wanted);
             found.map_err(|error| with_labels(mesh, error))
         };
         if self.touching.is_empty() {
             return of(&|_| true);
         }
         let (solids, fluids) = (of(&|is_fluid| !is_fluid)?, of(&|is_fluid| is_fluid)?);
-        let [of_solids, of_fluids] = [solids, fluids].map(|found| (2.0 / found.increment).powi(2));
-        let together = joint_frequency(of_solids, of_fluids, frequency_of_pairs(&self.touching, &self.lumped_mass));
-        let stiffest = if of_fluids > of_solids { fluids } else { solids };
-        Ok(StableIncrement { increment: 2.0 / together.sqrt(), ..stiffest })
+        let pairs = frequency_of_pairs(&self.touching, &self.lumped_mass);
+        let stiffest = if fluids.increment < solids.increment { fluids } else { solids };
+        Ok(StableIncrement {
+            increment: joint_increment(solids.increment, fluids.increment, pairs, self.is_lagged()),
+            ..stiffest
+        })
     }
 
     /// The dashpot at a node.

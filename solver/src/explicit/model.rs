@@ -110,8 +110,8 @@ impl Stepped for Model<'_> {
         };
         let mut row = row(self.stepper.step(), &sums, self.clock, self.initial_energy);
         if self.matter.is_viscous() {
-            // Its account holds what internal forces have taken: what is stored of it is not lost.
-            row.damped -= row.strain;
+            // Its account holds what internal forces have taken, also those of fluids: what is stored of it is not lost.
+            row.damped -= 0.5 * (sums.of_solids.strain + sums.flow);
         }
         self.initial_energy = Some(row.initial);
         Ok((due.energy.then_some(row), frame))

@@ -14,7 +14,7 @@ use pogo_kernels::explicit::Problem;
 use pogo_kernels::explicit::elements::StableIncrement;
 
 use super::assemble::{self, Actions, Assembled};
-use super::fluid;
+use super::fluid::{self, Touching};
 use super::linear;
 use super::matter::Matter;
 use super::model::Model;
@@ -56,7 +56,6 @@ pub(super) fn run(
     let problem = problem(file, &matter, &actions, clock, monitors);
     single::check(&problem, call)?;
     relaxation::note_fits(setup, observer);
-    fluid::check_problem(&problem, call)?;
     linear::check(&problem, setup, call, observer)?;
     let owner = format!("element {}", mesh.element_name(bound.element));
     run::check_stability(call, clock.time_increment, stable.increment, &owner, ", refine less there", observer)?;
@@ -165,6 +164,10 @@ fn problem<'a>(
         touching,
         ..
     } = matter.clone();
+    let Touching { mut wet, mut tied } = touching;
+    if matter.is_viscous() {
+        tied.append(&mut wet);
+    }
     Problem {
         mesh: file.mesh(),
         blocks: file.blocks(),
@@ -182,8 +185,8 @@ fn problem<'a>(
         monitors,
         copied: actions.copied.clone(),
         rows: actions.rows.clone(),
-        wet: touching.wet,
-        tied: touching.tied,
+        wet,
+        tied,
     }
 }
 

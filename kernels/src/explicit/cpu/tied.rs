@@ -59,6 +59,8 @@ pub(super) struct Ties {
     n_solids: usize,
     dimension: usize,
     time_increment: f64,
+    /// The damped energy holds the work of all internal forces.
+    is_lagged: bool,
     /// Of a stepper with a part of the model.
     owners: Option<Owners>,
     loads: Vec<Load>,
@@ -68,6 +70,8 @@ pub(super) struct Ties {
     before: Vec<f64>,
     free: Vec<f64>,
     after: Vec<f64>,
+    /// Force of fluids on solids, N, and Δu_{n+1} of solids with it, where `is_lagged`.
+    pressed: Vec<[f64; 2]>,
 }
 
 impl Ties {
@@ -101,10 +105,13 @@ impl Ties {
         };
         let load = |dof, signal: u32, value| Some(Load { place: find(dof)?, signal: signal as usize, value });
         let columns = problem.monitors.iter().enumerate();
-        let monitors = columns.filter_map(|(column, &dof)| {
-            let place = find(dof)?;
-            Some((column, nodes.partition_point(|node: &Node| node.places.end <= place), place))
-        });
+        let n_dofs = (problem.mesh.n_nodes() * d) as u64;
+        let monitors =
+            columns.filter(|&(_, &dof)| problem.force_of_monitor(dof).is_none()).filter_map(|(column, dof)| {
+                // Those of memory variables record the motion, too.
+                let place = find(dof % n_dofs)?;
+                Some((column, nodes.partition_point(|node: &Node| node.places.end <= place), place))
+            });
         Some(Self {
             owners: team.map(|team| Owners::new(team, &node_of_places)),
             loads: problem.forces.iter().filter_map(|f| load(f.dof, f.signal, f.value)).collect(),
@@ -112,9 +119,11 @@ impl Ties {
             n_solids,
             dimension: d,
             time_increment: problem.time_increment,
+            is_lagged: tables.is_lagged,
             before: vec![0.0; node_of_places.len()],
             free: vec![0.0; node_of_places.len()],
             after: vec![0.0; node_of_places.len()],
+            pressed: Vec::new(),
             nodes,
         })
     }
@@ -168,6 +177,7 @@ impl Ties {
         }
         self.free.copy_from_slice(&self.after);
         let mut added = Added::default();
+        self.pressed.clear();
         for at in 0..self.n_solids {
             // A p, p = −Δq_n/Δt.
             let mut force = [0.0; 3];
@@ -176,9 +186,14 @@ impl Ties {
                 let dq = self.before[other];
                 force.iter_mut().zip(area).for_each(|(force, area)| *force -= area * dq);
             }
-            if !others.is_empty() {
+            let places = self.nodes[at].places.clone();
+            if !self.nodes[at].others.is_empty() {
                 // SAFETY: the caller's promise.
                 unsafe { self.push(at, force, arrays, &mut added) };
+            }
+            if self.is_lagged {
+                self.pressed
+                    .extend(force.into_iter().zip(&self.after[places]).map(|(force, &pressed)| [force, pressed]));
             }
         }
         self.add_work_of_loads(0..self.first_of_fluids(), signals, &mut added);
@@ -199,6 +214,11 @@ impl Ties {
             }
         }
         let mut added = Added::default();
+        if were_moved {
+            // Constraints have counted what holds against internal forces less the force of fluids.
+            let moved = self.pressed.iter().zip(&self.after).map(|([force, pressed], after)| force * (after - pressed));
+            added.damped += 0.5 * moved.sum::<f64>();
+        }
         for at in self.n_solids..self.nodes.len() {
             // A · Δu_{n+1}/Δt.
             let mut flow = 0.0;
@@ -233,8 +253,9 @@ impl Ties {
     fn add_work_of_loads(&self, places: Range<usize>, signals: Signals<'_>, added: &mut Added) {
         for load in self.loads.iter().filter(|load| places.contains(&load.place)) {
             // The step has counted the motion without ties.
-            added.work +=
-                0.5 * load.value * signals.now[load.signal] * (self.after[load.place] - self.free[load.place]);
+            let work = 0.5 * load.value * signals.now[load.signal] * (self.after[load.place] - self.free[load.place]);
+            added.work += work;
+            added.damped += if self.is_lagged { work } else { 0.0 };
         }
     }
 
@@ -258,18 +279,27 @@ impl Ties {
                     unsafe {
                         *arrays.increment.add(row.increment + c) = rounded;
                         move_by((row, c), response[c], arrays);
+                        if let Some(boundary) = row.boundary.filter(|_| self.is_lagged) {
+                            *arrays.next_boundary_increment.add(boundary + c) = rounded;
+                        }
                     }
                 }
             }
             self.after[place] = new[c];
         }
-        node.tie.account([old, free, new], (force, self.time_increment), added);
+        node.tie.account([old, free, new], (force, self.time_increment), self.is_lagged, added);
     }
 }
 
 impl TieNode {
     /// What the step has not counted: Δu_n, and Δu_{n+1} without and with the force.
-    fn account(&self, [old, free, new]: [[f64; 3]; 3], (force, dt): ([f64; 3], f64), added: &mut Added) {
+    fn account(
+        &self,
+        [old, free, new]: [[f64; 3]; 3],
+        (force, dt): ([f64; 3], f64),
+        is_lagged: bool,
+        added: &mut Added,
+    ) {
         let [without, with] = [free, new].map(|next| dashpot::force(&self.matrix, dt, old, next));
         for c in 0..self.n {
             added.damped += 0.5 * (with[c] * (old[c] + new[c]) - without[c] * (old[c] + free[c]));
@@ -278,6 +308,11 @@ impl TieNode {
                 added.work += 0.5 * (with[c] - without[c] - force[c]) * (old[c] + new[c]);
             } else {
                 added.damped += self.dissipation * ((old[c] + new[c]).powi(2) - (old[c] + free[c]).powi(2));
+                if is_lagged {
+                    // f_int − F, from the equation of motion of the step without the force.
+                    let internal = self.inertia[0] * old[c] - self.inertia[1] * free[c] - without[c];
+                    added.damped += 0.5 * internal * (new[c] - free[c]);
+                }
             }
         }
     }

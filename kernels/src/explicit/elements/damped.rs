@@ -13,9 +13,9 @@
 //! ω′ the frequencies of K + 2C/Δt, and that of the elements bounds it as without damping: an element's stiffness counts
 //! 1 + 2β/Δt times.
 
-use pogo_formats::mesh::MeshView;
+use pogo_formats::mesh::{ElementKind, MeshView};
 
-use super::stable::{StableIncrement, stable_increment};
+use super::stable::{StableIncrement, stable_increment_of};
 use super::{ElementError, SectionProperties};
 
 /// Relative difference below which an increment and the limit of the elements at that increment are the same.
@@ -34,24 +34,25 @@ pub fn damped_factors(mesh: &MeshView, stiffness_factor: &[f64], beta: &[f64], i
     sections.zip(factors).map(|(section, factor)| factor * of_section(section)).collect()
 }
 
-/// As [`stable_increment`], with damping in proportion to the stiffness: `beta` is β, s, (n_sections,), or empty.
+/// As [`stable_increment_of`], with damping in proportion to the stiffness: `beta` is β, s, (n_sections,), or empty.
 ///
 /// # Errors
-/// As for [`stable_increment`].
+/// As for [`stable_increment_of`].
 pub fn damped_stable_increment(
     mesh: &MeshView,
     sections: &[SectionProperties],
     stiffness_factor: &[f64],
     beta: &[f64],
     lumped_mass: &[f64],
+    is_wanted: impl Fn(ElementKind) -> bool,
 ) -> Result<StableIncrement, ElementError> {
-    let undamped = stable_increment(mesh, sections, stiffness_factor, lumped_mass)?;
+    let undamped = stable_increment_of(mesh, sections, stiffness_factor, lumped_mass, &is_wanted)?;
     if beta.iter().all(|&beta| beta == 0.0) {
         return Ok(undamped);
     }
     let limit = |increment: f64| {
         let factors = damped_factors(mesh, stiffness_factor, beta, increment);
-        stable_increment(mesh, sections, &factors, lumped_mass)
+        stable_increment_of(mesh, sections, &factors, lumped_mass, &is_wanted)
     };
     let mut increment = undamped.increment;
     for round in 0..ROUNDS {

@@ -22,7 +22,7 @@ pub(crate) use mass::mass_change;
 pub use mass::{lumped_mass, nodal_damping};
 pub(crate) use shape::{CORNERS, full_quadrature, quadrature};
 pub use stable::{
-    RESOLUTION, StableIncrement, global_stable_increment, joint_frequency, stable_increment, stable_increment_of,
+    RESOLUTION, StableIncrement, global_stable_increment, joint_increment, stable_increment, stable_increment_of,
 };
 pub use stiffness::element_stiffness;
 pub(crate) use stiffness::{HOURGLASS_COEFFICIENT, hourglass_modulus};

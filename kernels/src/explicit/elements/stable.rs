@@ -104,9 +104,31 @@ pub fn stable_increment_of(
 /// The state of such a model has two halves, (v, q) and (u, p), that step each other, so that the bound of Irons and Treharne holds
 /// with any shares of the masses for it, too. Here a pair takes the parts 1 − λ_s/λ and 1 − λ_f/λ of the masses of its nodes, and
 /// leaves the elements what gives them no more than λ.
-pub fn joint_frequency(solids: f64, fluids: f64, pairs: f64) -> f64 {
+fn joint_frequency(solids: f64, fluids: f64, pairs: f64) -> f64 {
     let sum = solids + fluids + pairs;
     0.5 * (sum + (sum * sum - 4.0 * solids * fluids).max(0.0).sqrt())
+}
+
+/// A stable increment of such a model, s, from those of its solids and of its fluids by themselves, and the ω² of a pair.
+///
+/// With damping in proportion to the stiffness elements count as ω² (1 + 2β/Δt), which an increment changes: at Δt it is at most
+/// Δt_s/Δt times that at their limit Δt_s.
+pub fn joint_increment(solids: f64, fluids: f64, pairs: f64, is_lagged: bool) -> f64 {
+    let [of_solids, of_fluids] = [solids, fluids].map(|increment| (2.0 / increment).powi(2));
+    if !is_lagged {
+        return 2.0 / joint_frequency(of_solids, of_fluids, pairs).sqrt();
+    }
+    let is_stable = |increment: f64| {
+        let [of_solids, of_fluids] = [of_solids * solids, of_fluids * fluids].map(|of_limit| of_limit / increment);
+        increment.powi(2) * joint_frequency(of_solids, of_fluids, pairs) <= 4.0
+    };
+    let [mut stable, mut unstable] = [0.0, solids.min(fluids)];
+    // The numbers between them are half as many with each turn.
+    for _ in 0..f64::MANTISSA_DIGITS {
+        let middle = 0.5 * (stable + unstable);
+        *(if is_stable(middle) { &mut stable } else { &mut unstable }) = middle;
+    }
+    stable
 }
 
 /// λ and the element index.

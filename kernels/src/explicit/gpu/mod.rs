@@ -344,9 +344,6 @@ impl<T: Real> GpuStepper<T> {
         shared: Option<&Shared>,
     ) -> Result<(Self, Option<Lists>), GpuError> {
         problem.check(state, problem.mesh.n_nodes())?;
-        if let Some(what) = problem.viscosity().filter(|_| problem.mesh.has_fluid()) {
-            return Err(StepperError::BesideFluids { what }.into());
-        }
         let memory = viscous::memory::<T>(problem, state).map_err(StepperError::from)?;
         check_signals(problem, signals)?;
         let view = problem.device.as_ref().ok_or(DeviceError::NoTables)?;
@@ -660,9 +657,10 @@ impl<T: Real> ElementStepper for GpuStepper<T> {
         let Some(viscous) = &self.viscous else { return self.internal_force(displacement) };
         self.gpu.enter()?;
         assert!(memory.is_empty() || memory.len() == viscous.memory.len(), "memory has the wrong length");
-        let [displacement, increment, memory] = [displacement, increment, memory]
-            .map(|values| Buffer::of(&values.iter().map(|&value| T::from_f64(value)).collect::<Vec<_>>()));
-        let (displacement, increment, memory) = (displacement?, increment?, memory?);
+        let memory = Buffer::of(&memory.iter().map(|&value| T::from_f64(value)).collect::<Vec<_>>())?;
+        let [displacement, increment] =
+            [displacement, increment].map(|values| Buffer::of(&self.unknowns.narrow::<T>(values)));
+        let (displacement, increment) = (displacement?, increment?);
         let lengths = [displacement.len(), increment.len()];
         assert_eq!(lengths, [self.n_unknowns; 2], "displacement or increment has the wrong length");
         let mut params = self.params;
@@ -674,7 +672,7 @@ impl<T: Real> ElementStepper for GpuStepper<T> {
         if let Some(total) = viscous.total {
             force.iter_mut().zip(total.to_vec()?).for_each(|(force, of_others)| *force += of_others);
         }
-        Ok(force)
+        Ok(self.unknowns.widen(force.into_iter()))
     }
 
     fn energy_sums(&mut self) -> Result<Option<EnergySums>, DeviceError> {

@@ -81,7 +81,7 @@ impl TieTables {
         let dimension = problem.mesh.dimension as u64;
         let number: HashMap<u32, u32> = ties.all().map(|tie| tie.node).zip(0..).collect();
         let mut out = Self { n_solids: ties.solids.len(), ..Self::default() };
-        for TieNode { node, n, is_held, response, matrix, dissipation, areas } in ties.all() {
+        for TieNode { node, n, is_held, response, matrix, dissipation, areas, .. } in ties.all() {
             let first_area = out.areas.len() as u32;
             out.areas.extend(areas.iter().map(|area| TieArea {
                 area: area.area,

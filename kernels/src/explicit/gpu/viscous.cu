@@ -8,6 +8,8 @@
 
 VISCOUS(viscous_feel_f32, feel, float)
 VISCOUS(viscous_feel_f64, feel, double)
+VISCOUS(viscous_fluid_f32, (step_nodes<float, 1>), float)
+VISCOUS(viscous_fluid_f64, (step_nodes<double, 1>), double)
 VISCOUS(viscous_plane_f32, (step_nodes<float, 2>), float)
 VISCOUS(viscous_plane_f64, (step_nodes<double, 2>), double)
 VISCOUS(viscous_space_f32, (step_nodes<float, 3>), float)

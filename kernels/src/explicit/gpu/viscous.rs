@@ -74,6 +74,7 @@ layouts! {
         ends: u32,
         n_records: u32,
         n_read: u32,
+        /// Unknowns of a node.
         dimension: u32,
     }
 }
@@ -100,6 +101,7 @@ pub(super) struct ViscousTables<T> {
     read: Vec<u32>,
     records: Vec<MemoryRecord>,
     n_unknowns: usize,
+    /// Unknowns of a node.
     dimension: usize,
     /// A kernel after the corrections ends each step.
     settles: bool,
@@ -116,7 +118,8 @@ impl<T: Real> ViscousTables<T> {
         if !problem.is_viscous() {
             return Self::default();
         }
-        let dimension = problem.mesh.dimension;
+        // A model of fluids alone has one unknown a node.
+        let dimension = tables.unknowns;
         let mut viscous = Self {
             groups: groups(problem, device, &tables.materials),
             factors: problem.relaxation.factors(problem.time_increment),
@@ -126,7 +129,7 @@ impl<T: Real> ViscousTables<T> {
             dimension,
             ..Self::default()
         };
-        viscous.settles = !(problem.dashpots.is_empty() && problem.rows.is_empty() && viscous.records.is_empty());
+        viscous.settles = !problem.dashpots.is_empty() || problem.has_correction() || !viscous.records.is_empty();
         viscous.add_ranges(problem, by_node, devices, tables);
         viscous
     }
@@ -171,7 +174,8 @@ impl<T: Real> ViscousTables<T> {
 
     /// The kernel that moves the nodes, and its thread blocks.
     pub fn moves(&self) -> (&'static str, u32) {
-        (if self.dimension == 2 { "viscous_plane" } else { "viscous_space" }, self.n_blocks())
+        let kernel = ["viscous_fluid", "viscous_plane", "viscous_space"][self.dimension - 1];
+        (kernel, self.n_blocks())
     }
 
     /// Kernels behind the corrections of a step, and their thread blocks.

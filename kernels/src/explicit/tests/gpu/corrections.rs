@@ -176,11 +176,20 @@ fn tie(problem: &mut Problem) {
     }
 }
 
+/// Damps the solid in proportion to its stiffness and by relaxation. Fluids and solids that touch are tied then.
+fn damp(problem: &mut Problem) {
+    viscous::damp(problem, viscous::Damping::Both);
+    problem.damping_beta[1] = 0.0;
+    problem.relaxation.strengths[1] = [0.0; 3];
+    tie(problem);
+    problem.tied.append(&mut problem.wet);
+}
+
 /// Names of a case, and what is added to its problem.
 type Joining = (&'static str, fn(&mut Problem));
 
 /// What joins nodes of a model with fluids.
-const JOINING: [Joining; 4] = [
+const JOINING: [Joining; 6] = [
     ("rows", constrain),
     ("ties", tie),
     ("rows and ties", |problem| {
@@ -190,6 +199,12 @@ const JOINING: [Joining; 4] = [
     ("rows, ties and dashpots", |problem| {
         problem.dashpots = dashpots(problem);
         tie(problem);
+        constrain(problem);
+    }),
+    ("damping", damp),
+    ("damping, rows and dashpots", |problem| {
+        problem.dashpots = dashpots(problem);
+        damp(problem);
         constrain(problem);
     }),
 ];

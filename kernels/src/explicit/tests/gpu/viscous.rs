@@ -8,14 +8,14 @@ use crate::explicit::gpu::twin::Twin;
 
 /// What a model has beside the stiffness.
 #[derive(Clone, Copy, PartialEq)]
-enum Damping {
+pub(super) enum Damping {
     Beta,
     Relaxation,
     Both,
 }
 
 /// Gives two materials different damping, and a third none; monitors of memory variables. The increment is stable.
-fn damp(problem: &mut Problem, damping: Damping) {
+pub(super) fn damp(problem: &mut Problem, damping: Damping) {
     let n = problem.sections.len();
     problem.time_increment *= 0.5;
     let dt = problem.time_increment;
@@ -32,6 +32,12 @@ fn damp(problem: &mut Problem, damping: Damping) {
             problem.monitors.extend((mechanism..n_dofs).step_by(37).map(|dof| mechanism * n_dofs + dof));
         }
     }
+}
+
+/// A box of two fluids by turns.
+fn fluids(kind: ElementKind, cells: [[usize; 3]; 2], capacity: usize) -> Arranged {
+    let materials = [isotropic(210e9, 0.3), isotropic(70e9, 0.33)];
+    Arranged::new(box_mesh(kind, cells[kind.dimension() - 2], 1e-3, 0.2), &materials, capacity)
 }
 
 /// Boxes of each kind of solid, in a grid of one material, in two or three by turns, and in two halves, which are two grids.
@@ -72,6 +78,15 @@ fn viscous_steps_on_the_host_as_on_the_cpu() {
         }
     };
     cases([[9, 8, 0], [7, 6, 6]], 60, &mut check);
+    for kind in [ElementKind::Ac2d4, ElementKind::Ac3d8r] {
+        let (case, name) = (fluids(kind, [[13, 12, 0], [7, 6, 6]], 60), kind.name());
+        let mut problem = case.problem();
+        damp(&mut problem, Damping::Beta);
+        compare_twin::<f64>(&case, &problem, name, 1e-12);
+        problem.dashpots = corrections::dashpots(&problem);
+        compare_twin::<f32>(&case, &problem, &format!("{name}, dashpots"), 1e-5);
+        compare_parts::<f64>(&case, &problem, &format!("{name} halves"), 2, &|b, n| 2 * b / n);
+    }
     for way in ["colours_", "solids_"] {
         assert!(kernels.is_empty() || kernels.iter().any(|name| name.starts_with(way)), "{way}: {kernels:?}");
     }
@@ -138,6 +153,14 @@ fn viscous_steps_as_on_the_cpu() {
             }
         }
     };
+    for kind in ElementKind::ALL.into_iter().filter(|kind| kind.is_acoustic()) {
+        let case = fluids(kind, [[40, 35, 0], [13, 11, 9]], 300);
+        let mut problem = case.problem();
+        damp(&mut problem, Damping::Beta);
+        problem.dashpots = corrections::dashpots(&problem);
+        compare::<f64>(&case, &problem, &format!("damped, {} f64", kind.name()), 1e-12);
+        compare::<f32>(&case, &problem, &format!("damped, {} f32", kind.name()), 1e-5);
+    }
     cases([[40, 35, 0], [13, 11, 9]], 300, &mut check);
     for kind in [ElementKind::C3d4, ElementKind::C3d8, ElementKind::C3d8r] {
         let mesh = box_mesh(kind, [27, 25, 34], 1e-3, 0.2);
