@@ -26,19 +26,22 @@ use crate::simd::Real;
 /// Threads of the kernels of colours.
 const COLOUR_THREADS: u32 = 128;
 
-/// The kernels in one precision, or nothing where there is no C++ compiler.
-fn library(double: bool) -> Option<&'static libloading::Library> {
-    static LIBRARIES: [OnceLock<Option<libloading::Library>>; 2] = [OnceLock::new(), OnceLock::new()];
-    LIBRARIES[usize::from(double)].get_or_init(|| compile(double)).as_ref()
+/// Copies of the kernels in one precision, one for each launch at a time: a copy keeps the threads of its launch in variables.
+type Copies = Vec<Mutex<libloading::Library>>;
+
+/// As many as there are tests at a time; nothing where there is no C++ compiler.
+fn copies(double: bool) -> Option<&'static Copies> {
+    static COPIES: [OnceLock<Option<Copies>>; 2] = [OnceLock::new(), OnceLock::new()];
+    COPIES[usize::from(double)].get_or_init(|| compile(double)).as_ref()
 }
 
-/// The kernels keep their threads in variables that all launches have in common.
-fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+/// A copy that nobody uses, or the first one when it is free.
+fn turn(copies: &'static Copies) -> MutexGuard<'static, libloading::Library> {
+    let free = copies.iter().find_map(|copy| copy.try_lock().ok());
+    free.unwrap_or_else(|| copies[0].lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-fn compile(double: bool) -> Option<libloading::Library> {
+fn compile(double: bool) -> Option<Copies> {
     let folder = tempfile::tempdir().expect("a folder");
     let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
     let real = if double { "double" } else { "float" };
@@ -76,7 +79,8 @@ fn compile(double: bool) -> Option<libloading::Library> {
     drop(tied::header::header().compiler(folder.path()));
     drop(viscous::header::header().compiler(folder.path()));
     let mut compiler = layout::header::header().compiler(folder.path());
-    compiler.args(["-O1", "-w", "-shared", "-fPIC", "-o", "twin.so", "twin.cpp"]);
+    // Copies would share what is unique by name.
+    compiler.args(["-O1", "-w", "-shared", "-fPIC", "-fno-gnu-unique", "-o", "twin.so", "twin.cpp"]);
     if double {
         compiler.arg("-DPOGO_F64");
     }
@@ -87,9 +91,13 @@ fn compile(double: bool) -> Option<libloading::Library> {
             return None;
         }
     }
-    let path = folder.path().join("twin.so");
-    // SAFETY: compiled just now; it has only initialisers of empty containers.
-    Some(unsafe { libloading::Library::new(&path) }.expect("loads"))
+    let copy = |number: usize| {
+        let path = folder.path().join(format!("twin-{number}.so"));
+        std::fs::copy(folder.path().join("twin.so"), &path).expect("can write");
+        // SAFETY: compiled just now; it has only initialisers of empty containers.
+        Mutex::new(unsafe { libloading::Library::new(&path) }.expect("loads"))
+    };
+    Some((0..std::thread::available_parallelism().map_or(1, usize::from)).map(copy).collect())
 }
 
 /// A launch of a step.
@@ -168,7 +176,7 @@ type Doubled<T> = fn(&Params<T>) -> [Out<T>; 2];
 
 /// Steps a model on the host as a device does.
 pub(in crate::explicit) struct Twin<T> {
-    library: &'static libloading::Library,
+    copies: &'static Copies,
     params: Params<T>,
     passes: Vec<Pass<T>>,
     viscous: Option<TwinOfViscous<T>>,
@@ -206,7 +214,7 @@ impl<T: Real> Twin<T> {
 
     /// One of several devices; none without a C++ compiler.
     pub fn of_part(problem: &Problem, state: &State, devices: Option<&Devices>) -> Result<Option<Self>, StepperError> {
-        let Some(library) = library(size_of::<T>() == 8) else { return Ok(None) };
+        let Some(copies) = copies(size_of::<T>() == 8) else { return Ok(None) };
         problem.check(state, problem.mesh.n_nodes())?;
         let view = problem.device.as_ref().expect("a problem with tables for devices");
         let of_start = viscous::memory::<T>(problem, state)?;
@@ -232,7 +240,7 @@ impl<T: Real> Twin<T> {
         params.row = In::from_address(array(&mut memory, &[0_u32]));
         let n_tiles = tables.tiles.as_ref().map_or(0, |tiles| tiles.rows.len()) as u32;
         let d = problem.mesh.dimension as u32;
-        let turn = turn();
+        let library = turn(copies);
         // SAFETY: as declared in `compile`, with arrays of the tables.
         unsafe {
             type Place<T> = unsafe extern "C" fn(*const Params<T>, u32, *const f64, u32, f64, f64, u32);
@@ -240,7 +248,7 @@ impl<T: Real> Twin<T> {
             let (blocks, x) = (tables.blocks.len() as u32, problem.mesh.coordinates.as_ptr());
             place(&params, blocks, x, d, tables.units.length, tables.units.quantum, n_tiles);
         }
-        drop(turn);
+        drop(library);
         let passes = passes(&tables, &mut memory);
         let viscous = TwinOfViscous::new(&tables.viscous, &of_start, &mut memory);
         let n_unknowns = u.len();
@@ -248,7 +256,7 @@ impl<T: Real> Twin<T> {
         let n_energies = if is_of_other { tables.n_own_energy_rows } else { tables.n_energy_rows };
         let (sent, step) = (tables.sent.lists(), state.step);
         let made =
-            Self { library, params, passes, viscous, unknowns, n_unknowns, n_energies, step, sent, of_joined, memory };
+            Self { copies, params, passes, viscous, unknowns, n_unknowns, n_energies, step, sent, of_joined, memory };
         Ok(Some(made))
     }
 
@@ -302,7 +310,6 @@ impl<T: Real> Twin<T> {
             }
             for twin in &mut *team {
                 if let Some(viscous) = &twin.viscous {
-                    let _turn = turn();
                     twin.start(k, &twin.params, &viscous.remembers);
                 }
                 twin.params.u.swap(0, 1);
@@ -366,7 +373,6 @@ impl<T: Real> Twin<T> {
             Last::Ground(_) | Last::Ties(_) => makes_step,
             _ => true,
         };
-        let _turn = turn();
         let due = self.passes.iter().filter(is_due).filter(|pass| wanted(pass));
         let Some(viscous) = self.viscous.as_ref().filter(|_| makes_step) else {
             return self.start(k, params, due);
@@ -386,7 +392,6 @@ impl<T: Real> Twin<T> {
 
     /// What follows the corrections of a step.
     fn launch_ends(&self, k: u32) {
-        let _turn = turn();
         self.start(k, &self.params, self.viscous.iter().flat_map(|viscous| &viscous.ends));
     }
 
@@ -395,6 +400,7 @@ impl<T: Real> Twin<T> {
         T: 'a,
     {
         type Step<T> = unsafe extern "C" fn(*mut c_void, *const Params<T>, u32, *const c_void, u32, u32, u32, u32);
+        let library = turn(self.copies);
         for pass in passes {
             let mut params = Params { list: pass.list, ..*params };
             if let Last::Act(range) = &pass.last {
@@ -403,9 +409,9 @@ impl<T: Real> Twin<T> {
             let (last, kind) = pass.last();
             // SAFETY: a kernel of the name with the arguments of its kind.
             unsafe {
-                let step: libloading::Symbol<Step<T>> = self.library.get(b"step\0").expect("defined in `compile`");
+                let step: libloading::Symbol<Step<T>> = library.get(b"step\0").expect("defined in `compile`");
                 let kernel: libloading::Symbol<*mut c_void> =
-                    self.library.get(format!("{}\0", pass.kernel).as_bytes()).expect("a kernel but those of fans");
+                    library.get(format!("{}\0", pass.kernel).as_bytes()).expect("a kernel but those of fans");
                 step(*kernel, &params, k, last, kind, pass.blocks, pass.threads, pass.bytes);
             }
         }
