@@ -5,6 +5,7 @@
 //! registry: a list of pairs of a name and what to do, searched by [`registered`].
 
 use std::fmt::Debug;
+use std::io;
 use std::path::Path;
 
 use crate::block::check::Check;
@@ -122,11 +123,26 @@ pub fn write_block<P: Physics>(
     setup: &P::Setup,
     provenance: &Provenance,
 ) -> Result<u64, BlockError> {
+    write_block_if::<P>(path, contents, setup, provenance, || Ok(()))
+}
+
+/// As [`write_block`], but asks `is_good` before the file gets its name: what takes as long as writing may be checked beside it.
+///
+/// # Errors
+/// As [`write_block`], and those of `is_good`.
+pub fn write_block_if<P: Physics>(
+    path: &Path,
+    contents: Contents<'_, P>,
+    setup: &P::Setup,
+    provenance: &Provenance,
+    is_good: impl FnOnce() -> io::Result<()>,
+) -> Result<u64, BlockError> {
     let checked = P::check(&P::Sections::view_of(&contents), setup);
     write_file(path, checked, 2 + P::Sections::NAMES.len(), |writer| {
         writer.section("provenance", provenance)?;
         setup.write("setup", writer)?;
-        P::Sections::write(&contents, writer)
+        P::Sections::write(&contents, writer)?;
+        is_good()
     })
 }
 

@@ -6,8 +6,9 @@ use pogo_formats::eikonal::job::EikonalJob;
 use pogo_formats::eikonal::setup::StartRegion;
 use pogo_formats::eikonal::{EikonalMeshView, Symmetric, metrics, nodes_of, outside};
 use pogo_formats::job::{JobError, JobFile as _};
-use pogo_formats::physics::write_block;
+use pogo_formats::physics::write_block_if;
 use pogo_formats::read::mesh;
+use pogo_formats::timings::timed;
 use pogo_formats::words::{counted, grouped};
 use serde::Serialize;
 
@@ -26,10 +27,14 @@ pub struct EikonalOptions {
     pub domains: DomainOptions,
 }
 
-/// A model that was arranged and checked.
+/// A model that was arranged.
 pub struct EikonalModel {
     arranged: Arranged,
-    reach: Reach,
+    job: EikonalJob,
+    /// The mesh's.
+    file: String,
+    /// Line of each element in the file, by its index there.
+    lines: Vec<u32>,
 }
 
 impl Prepare for Eikonal {
@@ -67,22 +72,15 @@ impl Prepare for Eikonal {
             .map_err(|error| PrepareError::model(error.place().unwrap_or(&request.input), error.clone()))?;
         remarks.append(&mut arranged.notes);
 
+        work.remarks.add(remarks);
+        Ok(EikonalModel { arranged, job, file, lines })
+    }
+
+    fn verify(model: &EikonalModel, work: &mut Work) -> Result<(), PrepareError> {
         work.stage("check");
-        let checks = Checks { file: &file, lines: &lines, job: &job, arranged: &arranged, mesh: arranged.mesh.view() };
-        let metrics = checks.metrics()?;
-        remarks.extend(checks.twins(&metrics)?);
-        remarks.extend(checks.points_outside());
-        let reach = reach(&checks.mesh, &metrics, &arranged.setup.starts)
-            .map_err(|(index, message)| job.starts[index].place.error(message))?;
-        checks.conductivity(&metrics)?;
-        // Trees carry the wave on: what they reach is known when they are coupled, in a run.
-        if let Some(first) = reach.first.filter(|_| arranged.setup.trees.is_empty()) {
-            let (unreached, n) = (reach.unreached, checks.mesh.n_nodes());
-            remarks.push(format!("{file}: note: the wave cannot reach {unreached} of {n} nodes, node {first} first"));
-        }
-        let (warnings, notes) = remarks.into_iter().partition(|text| text.contains(": warning: "));
-        work.remarks.extend(Remarks { notes, warnings });
-        Ok(EikonalModel { arranged, reach })
+        let (_, remarks) = Checks::of(model).all()?;
+        work.remarks.add(remarks);
+        Ok(())
     }
 
     fn contents(read: Result<&EikonalModel, &PrepareError>, _: &Remarks) -> Listing {
@@ -104,18 +102,32 @@ impl Prepare for Eikonal {
     }
 
     fn write(
-        EikonalModel { arranged, reach }: EikonalModel,
+        model: EikonalModel,
         request: &Request,
         options: &EikonalOptions,
         provenance: &Provenance,
         work: &mut Work,
     ) -> Result<Made, PrepareError> {
         work.stage("write");
-        let Arranged { mesh, domains, trees, setup, .. } = &arranged;
-        let bytes = write_block::<Self>(&request.output, EikonalContents { mesh, domains, trees }, setup, provenance)?;
+        let Arranged { mesh, domains, trees, setup, .. } = &model.arranged;
+        let mut checked = None;
+        let written = std::thread::scope(|scope| {
+            let checks = scope.spawn(|| timed("check", || Checks::of(&model).all()));
+            let contents = EikonalContents { mesh, domains, trees };
+            write_block_if::<Self>(&request.output, contents, setup, provenance, || {
+                let found = checks.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                let is_good = found.is_ok();
+                checked = Some(found);
+                if is_good { Ok(()) } else { Err(std::io::Error::other("the model is refused")) }
+            })
+        });
+        // Nothing is checked where the file cannot be written.
+        let checked = checked.transpose()?;
+        let (bytes, (reach, remarks)) = (written?, checked.unwrap_or_default());
+        work.remarks.add(remarks);
         let (nodes, elements) = (mesh.view().n_nodes(), mesh.view().n_elements());
         let kind = if mesh.corners == 4 { "tetrahedra" } else { "triangles" };
-        let (classes, starts) = (classes(&arranged), &reach.start_nodes);
+        let (classes, starts) = (classes(&model.arranged), &reach.start_nodes);
         let mut figures = Listing::default();
         figures.figure("kind", &kind);
         figures.figure("nodes", &nodes);
@@ -149,7 +161,28 @@ struct Checks<'a> {
     mesh: EikonalMeshView<'a>,
 }
 
-impl Checks<'_> {
+impl<'a> Checks<'a> {
+    fn of(EikonalModel { arranged, job, file, lines }: &'a EikonalModel) -> Self {
+        Self { file, lines, job, arranged, mesh: arranged.mesh.view() }
+    }
+
+    /// What the wave reaches, and what the user should know.
+    fn all(&self) -> Result<(Reach, Vec<String>), PrepareError> {
+        let file = self.file;
+        let metrics = self.metrics()?;
+        let mut remarks: Vec<String> = self.twins(&metrics)?.into_iter().collect();
+        remarks.extend(self.points_outside());
+        let reach = reach(&self.mesh, &metrics, &self.arranged.setup.starts)
+            .map_err(|(index, message)| self.job.starts[index].place.error(message))?;
+        self.conductivity(&metrics)?;
+        // Trees carry the wave on: what they reach is known when they are coupled, in a run.
+        if let Some(first) = reach.first.filter(|_| self.arranged.setup.trees.is_empty()) {
+            let (unreached, n) = (reach.unreached, self.mesh.n_nodes());
+            remarks.push(format!("{file}: note: the wave cannot reach {unreached} of {n} nodes, node {first} first"));
+        }
+        Ok((reach, remarks))
+    }
+
     fn error_at(&self, element: usize, message: String) -> JobError {
         let line = self.lines.get(self.mesh.original_element[element] as usize).copied().unwrap_or_default();
         JobError { file: self.file.to_owned(), line: line as usize, message }

@@ -61,11 +61,20 @@ pub trait Prepare: Physics {
         Need::default()
     }
 
-    /// Reads the input and applies the jobs. Finds everything that can be wrong with them.
+    /// Reads the input and applies the jobs. Finds everything that can be wrong with them, but for what [`verify`](Self::verify)
+    /// finds.
     ///
     /// # Errors
     /// The input or a job cannot be used.
     fn read(request: &Request, options: &Self::Options, work: &mut Work) -> Result<Self::Model, PrepareError>;
+
+    /// Finds the rest, where that takes so long that [`write`](Self::write) does it while the file is written.
+    ///
+    /// # Errors
+    /// The input or a job cannot be used.
+    fn verify(_model: &Self::Model, _work: &mut Work) -> Result<(), PrepareError> {
+        Ok(())
+    }
 
     /// What `--check` reports of a model, or of an input that cannot be used. Both have the same figures.
     fn contents(read: Result<&Self::Model, &PrepareError>, remarks: &Remarks) -> Listing;
@@ -124,6 +133,7 @@ fn check_memory<P: Prepare>(request: &Request, options: &P::Options, work: &mut 
 pub fn check<P: Prepare>(request: &Request, options: &P::Options, progress: &dyn Progress) -> Report {
     let mut work = Work::new(progress);
     let read = P::read(request, options, &mut work);
+    let read = read.and_then(|model| P::verify(&model, &mut work).map(|()| model));
     // What was found before an error is only half of what there is to say.
     let remarks = if read.is_ok() { work.remarks } else { Remarks::default() };
     let contents = P::contents(read.as_ref(), &remarks);

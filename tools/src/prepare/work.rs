@@ -51,6 +51,12 @@ impl Remarks {
         self.warnings.extend(texts.into_iter().map(|text| format!("{}: warning: {text}", file.display())));
     }
 
+    /// Adds whole lines of both kinds.
+    pub fn add(&mut self, lines: Vec<String>) {
+        let (warnings, notes): (Vec<_>, Vec<_>) = lines.into_iter().partition(|line| line.contains(": warning: "));
+        self.extend(Self { notes, warnings });
+    }
+
     /// Adds all of another list.
     pub fn extend(&mut self, other: Self) {
         self.notes.extend(other.notes);

@@ -400,7 +400,7 @@ fn compare_within<T: Real>(case: &Arranged, problem: &Problem, what: &str, limit
         let error = relative(&first.1, &cpu.1);
         let energies = [
             relative(&[first.0.external_work], &[cpu.0.external_work]),
-            relative(&[first.0.damped_energy], &[cpu.0.damped_energy.max(f64::MIN_POSITIVE)]),
+            relative(&[first.0.damped_energy], &[cpu.0.damped_energy]),
         ];
         eprintln!(
             "  {what}, {steps} a launch: traces {error:.1e}, work {:.1e}, damped {:.1e}",
