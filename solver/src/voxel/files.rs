@@ -76,16 +76,11 @@ pub(super) fn write_case(
     setup: &VoxelSetup,
     case: &LoadCase,
     solution: &Solution<'_>,
-    first: bool,
     summary: &mut VoxelSummary,
 ) -> Result<(), SolveError> {
     let (mesh, output, folder) = (solution.mesh, &setup.output, call.folder);
     if output.displacement {
         let n = mesh.bricks.n_nodes();
-        if first {
-            write_positions(mesh, folder)?;
-            summary.files.push("nodes.npy".into());
-        }
         let name = file_name("displacement", case, "npy");
         let first: Vec<usize> = (0..n).step_by(PIECE).chain([n]).collect();
         let rows = |piece: usize| {
@@ -123,12 +118,8 @@ pub(super) fn write_case(
     Ok(())
 }
 
-/// `nodes.npy`: places of all nodes in the grid.
-fn write_positions(mesh: &VoxelMeshView<'_>, folder: &Path) -> Result<(), SolveError> {
-    let (bricks, n) = (&mesh.bricks, mesh.bricks.n_bricks());
-    // A brick has 512 nodes at most.
-    let cuts: Vec<usize> = (0..n).step_by(PIECE / 512).chain([n]).collect();
-    let first: Vec<usize> = cuts.iter().map(|&brick| bricks.node_first[brick] as usize).collect();
-    let rows = |piece: usize| (cuts[piece]..cuts[piece + 1]).flat_map(|brick| bricks.node_positions(brick));
-    Ok(npy::write_rows(&folder.join("nodes.npy"), &first, rows)?)
+/// `nodes.npy`: places of all nodes in the grid. By one thread, since those that solve may wait for it.
+pub(super) fn write_positions(mesh: &VoxelMeshView<'_>, folder: &Path) -> Result<(), SolveError> {
+    let places = (0..mesh.bricks.n_bricks()).flat_map(|brick| mesh.bricks.node_positions(brick)).flatten();
+    Ok(npy::write_values(&folder.join("nodes.npy"), &[mesh.bricks.n_nodes(), 3], places)?)
 }

@@ -109,6 +109,7 @@ pub(super) fn run(
         engine,
         history: "case,iteration,relative_residual\n".into(),
         tensor: TensorCases::default(),
+        positions: Ok(()),
         summary,
     };
     run.solve_cases(observer)?;
@@ -138,6 +139,8 @@ struct Run<'a> {
     /// Lines of `residual.csv`.
     history: String,
     tensor: TensorCases,
+    /// Whether the places of the nodes were written.
+    positions: Result<(), SolveError>,
     summary: VoxelSummary,
 }
 
@@ -161,7 +164,10 @@ impl<'a> Run<'a> {
             if !team.as_the_leader_says(self.summary.ending.status != Status::Interrupted) {
                 break;
             }
-            let (solved, setup_seconds) = self.displacements(index, observer)?;
+            let (solved, setup_seconds) = match index {
+                0 => self.first_displacements(observer)?,
+                _ => self.displacements(index, observer)?,
+            };
             if index + 1 == n_cases {
                 self.engine.release();
             }
@@ -177,6 +183,25 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Solves the first case. The places of the nodes, which are known before, are written meanwhile.
+    fn first_displacements(&mut self, observer: &mut dyn Observer) -> Result<(Solved, f64), SolveError> {
+        let Model { mesh, setup, call, .. } = self.model;
+        if !(setup.output.displacement && call.team.leads()) {
+            return self.displacements(0, observer);
+        }
+        self.summary.files.push("nodes.npy".into());
+        let write = || timed("write nodes", || files::write_positions(mesh, call.folder));
+        std::thread::scope(|scope| {
+            let beside = std::thread::Builder::new().spawn_scoped(scope, write);
+            let solved = self.displacements(0, observer);
+            self.positions = match beside {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                Err(_) => write(),
+            };
+            solved
+        })
+    }
+
     /// Writes and notes what comes of a case.
     fn keep(
         &mut self,
@@ -187,6 +212,7 @@ impl<'a> Run<'a> {
     ) -> Result<(), SolveError> {
         let Model { mesh, setup, matter, prepared, call, .. } = self.model;
         let _results = timings::stage("results");
+        std::mem::replace(&mut self.positions, Ok(()))?;
         let (case, conditions) = (&setup.cases[index], &prepared[index].conditions);
         for (iteration, residual) in solved.history.iter().enumerate() {
             self.history += &format!("{},{},{residual:e}\n", case.name, iteration + 1);
@@ -206,7 +232,7 @@ impl<'a> Run<'a> {
         // What is written waits for the disk most of the time.
         let (found, written) = rayon::join(
             || timed("summarise", || summarise(&solution, setup, case, conditions, &reactions)),
-            || timed("write", || files::write_case(call, setup, case, &solution, index == 0, &mut self.summary)),
+            || timed("write", || files::write_case(call, setup, case, &solution, &mut self.summary)),
         );
         written?;
         let found = CaseSummary {
@@ -295,7 +321,7 @@ impl<'a> Run<'a> {
         results: ResultFolder<'_>,
         observer: &mut dyn Observer,
     ) -> Result<RunSummary, SolveError> {
-        let Self { model: Model { mesh, setup, call, .. }, engine, history, tensor, mut summary } = self;
+        let Self { model: Model { mesh, setup, call, .. }, engine, history, tensor, mut summary, .. } = self;
         if summary.cases.len() == setup.cases.len()
             && let Analysis::Tensor(boundary) = setup.analysis
         {

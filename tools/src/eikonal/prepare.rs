@@ -112,10 +112,14 @@ impl Prepare for Eikonal {
         let Arranged { mesh, domains, trees, setup, .. } = &model.arranged;
         let mut checked = None;
         let written = std::thread::scope(|scope| {
-            let checks = scope.spawn(|| timed("check", || Checks::of(&model).all()));
+            let check = || timed("check", || Checks::of(&model).all());
+            let beside = std::thread::Builder::new().spawn_scoped(scope, check);
             let contents = EikonalContents { mesh, domains, trees };
             write_block_if::<Self>(&request.output, contents, setup, provenance, || {
-                let found = checks.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                let found = match beside {
+                    Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                    Err(_) => check(),
+                };
                 let is_good = found.is_ok();
                 checked = Some(found);
                 if is_good { Ok(()) } else { Err(std::io::Error::other("the model is refused")) }
