@@ -28,3 +28,13 @@ extern "C" __global__ void __launch_bounds__(256) coarse_prolong(const Tables* f
     if (clear) clear_fixed(g, tables);
     else prolong_first(g, tables);
 }
+
+#ifndef POGO_DEVICES
+/// Finds the steps of the smoother. All thread blocks must be resident.
+extern "C" __global__ void __launch_bounds__(256, 2) coarse_steps(Tables* from) {
+    __shared__ Tables tables;
+    bring(tables, from);
+    Grid g(tables);
+    find_steps(g, tables, from);
+}
+#endif

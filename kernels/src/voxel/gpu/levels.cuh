@@ -643,3 +643,60 @@ INLINE void correct(Grid& g, const Tables& tables) {
         entered = false;
     }
 }
+
+/// 1.1 times the largest eigenvalue of D⁻¹ A on a level, from twelve steps of the power method; see `largest_eigenvalue` in
+/// multigrid/level.rs. The iterates take the place of the direction and of the product.
+INLINE double largest_eigenvalue(Grid& g, const Tables& tables, u32 l) {
+    const Level& level = tables.levels[l];
+    float *v = level.direction, *next = level.product;
+    double square[1] = {0};
+    for_fours(g, level, [&](u32 i) {
+        const Four inverse = load(level.inverse, i);
+        Four start;
+        EACH start.v[m] = inverse.v[m] > 0 ? float((4 * i + m) * 2654435761u >> 8) / float(1 << 24) - 0.5f : 0.0f;
+        store(v, i, start);
+        add_dot(square[0], start, start);
+    });
+    g.give(square);
+    g.meet();
+    g.take(square);
+    for (int step = 0; step < 12; step++) {
+        if (!(square[0] > 0)) return 1.0;
+        const float scale = float(1.0 / sqrt(square[0]));
+        square[0] = 0;
+        if (l == 0) {
+            for_fours(g, level, [&](u32 i) { store(next, i, {0, 0, 0, 0}); });
+            g.meet();
+            add_first(g, tables, scale, v, next);
+            for_fours(g, level, [&](u32 i) {
+                const Four inverse = load(level.inverse, i);
+                Four y = load(next, i);
+                EACH y.v[m] *= inverse.v[m];
+                store(next, i, y);
+                add_dot(square[0], y, y);
+            });
+        } else {
+            for_rows(g, level, v, [&](u32 i, float sum) {
+                const float y = scale * level.inverse[i] * sum;
+                next[i] = y;
+                square[0] += double(y) * double(y);
+            });
+        }
+        g.give(square);
+        g.meet();
+        g.take(square);
+        float* const before = v;
+        v = next;
+        next = before;
+    }
+    return 1.1 * sqrt(square[0]);
+}
+
+/// Sets the step of the smoother on all levels that are smoothed.
+INLINE void find_steps(Grid& g, const Tables& tables, Tables* out) {
+    const u32 end = tables.bottom ? tables.n_levels - 1 : tables.n_levels;
+    for (u32 l = 0; l < end; l++) {
+        const double largest = largest_eigenvalue(g, tables, l);
+        if (g.thread == 0) out->levels[l].step = float(1.0 / largest);
+    }
+}

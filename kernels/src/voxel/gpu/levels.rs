@@ -661,6 +661,8 @@ mod tests {
                  each(tables, n, [](Grid& g, const Tables& t) {{ correct(g, t); }}); \
                  each(tables, n, [](Grid& g, const Tables& t) {{ prolong_first(g, t); }}); \
                  each(tables, 1, [](Grid& g, const Tables& t) {{ clear_fixed(g, t); }}); }}\n\
+                 extern \"C\" void steps(Tables* tables, const float* cell) {{ std::memcpy(CELL, cell, sizeof CELL); \
+                 Grid g(*tables); find_steps(g, *tables, tables); }}\n\
                  extern \"C\" unsigned long long bytes() {{ return sizeof(Tables); }}\n"
             );
             std::fs::write(folder.join("twin.cpp"), code).expect("can write");
@@ -714,6 +716,12 @@ mod tests {
                 tables.work = Out::<f64>::from_address(work + 8 * device as u64);
             }
             self.enter_peers(&tiles, &mut tables, &mut memory);
+            if let [tables] = &mut tables[..] {
+                self.check_steps(coarse, tables);
+                // Vectors of the levels lie where the residual was.
+                // SAFETY: as long as it was made.
+                unsafe { std::ptr::copy_nonoverlapping(moved.as_ptr(), t as *mut f32, n) };
+            }
             // SAFETY: declared above; addresses of this process, of arrays as long as the tables say.
             unsafe {
                 let run: libloading::Symbol<unsafe extern "C" fn(*const Tables, i32, *const f32)> =
@@ -729,6 +737,25 @@ mod tests {
     }
 
     impl Twin {
+        /// The device finds the steps that the host has found.
+        fn check_steps(&self, coarse: &Coarse, tables: &mut Tables) {
+            let smoothed = coarse.levels.len() - usize::from(coarse.is_factorised());
+            let given: Vec<f32> = tables.levels[..smoothed].iter().map(|level| level.step).collect();
+            tables.levels.iter_mut().for_each(|level| level.step = f32::NAN);
+            // SAFETY: declared in `new`; addresses of this process, of arrays as long as the tables say.
+            unsafe {
+                let run: libloading::Symbol<unsafe extern "C" fn(*mut Tables, *const f32)> =
+                    self.library.get(b"steps\0").expect("defined in `new`");
+                run(tables, coarse.cells().as_ptr());
+            }
+            for (level, given) in tables.levels.iter().zip(given) {
+                // Blocks of assembled levels are rounded to 16 bits.
+                assert!((level.step / given - 1.0).abs() < 1e-3, "{} {given}", level.step);
+            }
+            // SAFETY: one number.
+            unsafe { *(tables.work.address() as *mut f64) = 0.0 };
+        }
+
         /// What devices tell each other: each has one thread block.
         fn enter_peers(&self, tiles: &Tiles, tables: &mut [Tables], memory: &mut HostMemory) {
             let n = self.sharing.n_devices;
@@ -829,7 +856,15 @@ mod tests {
             CycleSettings { degree: [3, 3], inner_tolerance: 1e-3, ..usual },
         ] {
             let elements = Elements::of_bricks(&view);
-            let mut coarse = Coarse::new(&cubes, elements, &mask, &stiffness, &settings, Host::Device, None);
+            let mut coarse = Coarse::new(
+                &cubes,
+                elements,
+                &mask,
+                &stiffness,
+                &settings,
+                Host::Device { finds_spectra: false },
+                None,
+            );
             coarse.make_matrices(&stiffness);
             let mut expected = vec![0.0_f32; 3 * n_nodes];
             coarse.correct(&mut r.clone(), &mut expected, Default::default(), &stiffness);
@@ -870,13 +905,27 @@ mod tests {
         let r: Vec<f32> = (0..3 * mask.len()).map(|i| if i % 3 == 2 && mask[i / 3] == 0 { 1.0 } else { 0.0 }).collect();
         let mut wide: Vec<f64> = r.iter().map(|&r| r.into()).collect();
         let settings = CycleSettings { bottom: 200, ..CycleSettings::default() };
-        let mut coarse =
-            Coarse::<f32>::new(cubes, Elements::of_bricks(&view), &mask, &|_, _| 1.0, &settings, Host::Device, None);
+        let mut coarse = Coarse::<f32>::new(
+            cubes,
+            Elements::of_bricks(&view),
+            &mask,
+            &|_, _| 1.0,
+            &settings,
+            Host::Device { finds_spectra: false },
+            None,
+        );
         coarse.make_matrices(&|_, _| 1.0);
         let voxels = Voxels { bricks: view, moduli, ratios: Ratios::One(0.3), spacing: 1.0 };
         let (found, _) = twin.correct(&coarse, &voxels, &fixed, &r);
-        let mut coarse =
-            Coarse::<f64>::new(cubes, Elements::of_bricks(&view), &mask, &|_, _| 1.0, &settings, Host::Device, None);
+        let mut coarse = Coarse::<f64>::new(
+            cubes,
+            Elements::of_bricks(&view),
+            &mask,
+            &|_, _| 1.0,
+            &settings,
+            Host::Device { finds_spectra: false },
+            None,
+        );
         let mut expected = vec![0.0_f64; r.len()];
         coarse.correct(&mut wide, &mut expected, Default::default(), &|_, _| 1.0);
         fixed.iter().for_each(|&dof| expected[dof as usize] = 0.0);

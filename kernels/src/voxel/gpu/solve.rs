@@ -286,6 +286,8 @@ impl Steps for Iteration<'_> {
 #[derive(Debug)]
 struct Kernels {
     correction: Kernel,
+    /// Finds the steps of the smoother, where one device computes all.
+    steps: Option<Kernel>,
     prolong: Kernel,
     direction: Kernel,
     update: Kernel,
@@ -302,6 +304,7 @@ impl Kernels {
     /// With `low` bytes of a number of the solution in its lower part; `cells` is the stiffness of 2 × 2 × 2 voxels in each part
     /// of the stiffness. The device is current.
     fn new(gpu: &Gpu, low: usize, cells: &[f32], names: &[&'static str]) -> Result<Self, DeviceError> {
+        let is_alone = names.len() == 1;
         let modules = names.iter().map(|name| gpu.module(name)).collect::<Result<Vec<Module>, _>>()?;
         let (outer, levels) = (&modules[0], &modules[modules.len() - 1]);
         levels.set_constant(c"CELL", cells)?;
@@ -309,6 +312,7 @@ impl Kernels {
         let of_solution = |name: &str| kernel(&format!("{name}_{}", 32 + 8 * low));
         Ok(Self {
             correction: Kernel::new(gpu, levels, "coarse_correction", 0)?,
+            steps: if is_alone { Some(Kernel::new(gpu, levels, "coarse_steps", 0)?) } else { None },
             prolong: Kernel::new(gpu, levels, "coarse_prolong", 0)?,
             direction: kernel("outer_direction")?,
             update: of_solution("outer_update")?,
@@ -390,7 +394,7 @@ impl GpuStaticSolver {
         devices.require(needs.vectors + 2 * problem.bricks.n_nodes() as u64, reserve, ADVICE)?;
 
         let began = Instant::now();
-        let coarse = timed("hierarchy", || hierarchy(problem, &settings));
+        let coarse = timed("hierarchy", || hierarchy(problem, &settings, devices.len() == 1));
         let host_seconds = began.elapsed().as_secs_f64();
         check_bottom(&coarse)?;
 
@@ -418,7 +422,7 @@ impl GpuStaticSolver {
         let n_sums = (2 * 3 * kernels[0].n_blocks(devices.gpu(0)).max(BLOCKS)).max(devices.len() as u32 * BLOCKS);
         let arrays = Arrays::new(both, (needs.low, needs.degree, n_sums as usize), &fixed, &cuts, &mut arena)?;
         let sides = Side::all(&devices, tables, kernels, (&fine, &arrays), &mut arena)?;
-        devices.synchronize()?;
+        timed("spectra", || find_steps(&devices, &sides[0]))?;
         let used = free.iter().zip(devices.free_memory()?).map(|(before, after)| before.saturating_sub(after));
         let report = GpuSolverReport {
             device: devices.names(),
@@ -724,14 +728,26 @@ fn place_coarse(
     Ok((tables, kernels))
 }
 
-/// The coarse levels of a problem.
-fn hierarchy(problem: &StaticProblem, settings: &SolverSettings) -> Coarse {
+/// Finds the steps of the smoother on the coarse levels, where one device computes all.
+fn find_steps(devices: &Devices, Side { kernels, tables, signals }: &Side) -> Result<(), DeviceError> {
+    if let Some(steps) = kernels.steps {
+        let (gpu, stream) = (devices.gpu(0), devices.first());
+        signals.arrived.clear(stream)?;
+        // SAFETY: the tables are those of levels.cuh; there is room for the sums of as many thread blocks.
+        unsafe { steps.launch_resident(gpu, stream, kernels.n_blocks(gpu), &mut arguments![tables.pointer()]) }?;
+    }
+    devices.synchronize()
+}
+
+/// The coarse levels of a problem, without the largest eigenvalues where a device `finds_spectra`.
+fn hierarchy(problem: &StaticProblem, settings: &SolverSettings, finds_spectra: bool) -> Coarse {
     let mut mask = vec![0_u8; problem.bricks.n_nodes()];
     problem.fixed.iter().for_each(|dof| mask[dof.node as usize] |= 1 << dof.direction);
     let voxels = problem.voxels();
     let stiffness = |e: usize, part: usize| voxels.stiffness(e, part);
     let elements = timed("elements", || Elements::of_bricks(&problem.bricks));
-    let mut coarse = Coarse::new(&voxels.cubes(), elements, &mask, &stiffness, &settings.cycle, Host::Device, None);
+    let host = Host::Device { finds_spectra };
+    let mut coarse = Coarse::new(&voxels.cubes(), elements, &mask, &stiffness, &settings.cycle, host, None);
     timed("matrices of cells", || coarse.make_matrices(&stiffness));
     coarse
 }

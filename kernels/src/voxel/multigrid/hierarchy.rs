@@ -39,7 +39,20 @@ pub(crate) enum Host {
         lent: [usize; 3],
     },
     /// A device, which stores every level in a form of its own and multiplies with the inverse of the last level.
-    Device,
+    Device {
+        /// It finds the largest eigenvalues of the levels itself.
+        finds_spectra: bool,
+    },
+}
+
+impl Host {
+    fn is_device(self) -> bool {
+        matches!(self, Self::Device { .. })
+    }
+
+    fn finds_spectra(self) -> bool {
+        self == Self::Device { finds_spectra: true }
+    }
 }
 
 /// Entries of the diagonal below this share of the greatest one are what rounding leaves of 0.
@@ -119,7 +132,7 @@ impl<T: Real> Coarse<T> {
         let fine_blocks = fine.blocks_of_voxels.unwrap_or_else(|| count_blocks(&fine)) as f64;
         let phases = match host {
             Host::Cpu { .. } => out.add_first_of_phases(cubes, &fine, fixed, stiffness, fine_blocks),
-            Host::Device => None,
+            Host::Device { .. } => None,
         };
         let (elements, blocks) = match phases {
             Some((elements, blocks)) => (elements, Some(blocks)),
@@ -135,7 +148,7 @@ impl<T: Real> Coarse<T> {
         let mut free = if let Host::Cpu { lent } = host { lent } else { [0; 3] };
         for (index, level) in out.levels.iter_mut().enumerate() {
             let is_last = index + 1 == n_levels;
-            if !(is_last && out.bottom.is_some()) {
+            if !(is_last && out.bottom.is_some() || host.finds_spectra()) {
                 level.lambda = timed("spectra", || level.largest_eigenvalue(stiffness));
             }
             level.allocate([index == 0, is_last], settings, &out.smoother, &mut free);
@@ -247,7 +260,7 @@ impl<T: Real> Coarse<T> {
         form: Form,
     ) -> Option<(Blocks, Option<Order>)> {
         let (bottom, n_levels) = (self.settings.bottom, self.settings.levels);
-        let sparse = form.host != Host::Device && self.settings.bottom_steps.is_none();
+        let sparse = !form.host.is_device() && self.settings.bottom_steps.is_none();
         while 3 * elements.n_nodes > bottom && self.levels.len() + 1 < n_levels {
             // At most as many blocks as a dense factor of `bottom` unknowns.
             let order = last.as_ref().filter(|_| sparse).and_then(|blocks| Order::new(blocks, bottom.pow(2) / 18));
@@ -319,7 +332,7 @@ impl<T: Real> Coarse<T> {
 /// With phases, what 16 bits leave of a stiff block is more than the whole of a compliant one.
 fn rounded<T: Real>(blocks: Blocks, lower: &Lower, Form { coupling, host }: Form) -> Operator<T> {
     let is_large = blocks.n_blocks() > LARGE && blocks.n_rows() <= Half::ROWS;
-    let half = is_large && host != Host::Device && coupling == Coupling::Element;
+    let half = is_large && !host.is_device() && coupling == Coupling::Element;
     if half && size_of::<T>() == 4 {
         Operator::Half(Half::new(blocks, lower))
     } else {
