@@ -8,7 +8,7 @@ mod part;
 pub mod signals;
 mod team;
 
-pub(crate) use barrier::{Barrier, wait_until};
+pub(crate) use barrier::{Barrier, Bell};
 pub use halo::{Exchange, MOST_DEVICES, MOST_DEVICES_BY_MESSAGES};
 pub(crate) use halo::{HaloExchange, HaloLists, NodeLayout};
 pub use part::{Part, PartStepper, update_halo};

@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::tables::{Block, Tables};
-use crate::dynamics::{Part, wait_until};
+use crate::dynamics::{Bell, Part};
 use crate::simd::Real;
 
 /// Bytes of third-level cache on which a process may count.
@@ -62,6 +62,8 @@ pub(super) struct Schedule {
     neighbours: Vec<Vec<u32>>,
     /// Of blocks, then of the meeting.
     done: Vec<Done>,
+    /// Rung when a block is done.
+    bell: Bell,
     phases_per_step: usize,
 }
 
@@ -105,7 +107,7 @@ impl Schedule {
             neighbours.push(meeting.blocks.iter().map(|&b| b as u32).collect());
         }
         let done = (0..=blocks.len()).map(|_| Done::default()).collect();
-        Self { turns, window: depth * n_waves, neighbours, done, phases_per_step }
+        Self { turns, window: depth * n_waves, neighbours, done, phases_per_step, bell: Bell::default() }
     }
 
     /// Before the first phase of a run of steps.
@@ -121,7 +123,7 @@ impl Schedule {
     pub fn wait_for_neighbours(&self, block: usize, phase: usize) {
         if self.turns.len() > 1 {
             for &other in &self.neighbours[block] {
-                wait_until(|| self.done[other as usize].0.load(Ordering::Acquire) >= phase);
+                self.bell.wait_until(|| self.done[other as usize].0.load(Ordering::Acquire) >= phase);
             }
         }
     }
@@ -130,6 +132,7 @@ impl Schedule {
     #[inline]
     pub fn finish(&self, block: usize, phase: usize) {
         self.done[block].0.store(phase + 1, Ordering::Release);
+        self.bell.ring();
     }
 
     /// Returns once the blocks of the meeting have gone through the last phase of a step.
