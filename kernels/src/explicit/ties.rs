@@ -11,7 +11,7 @@
 //! are the same two lines of the scheme as where nodes are shared. Linear constraints move solids between the two lines.
 //!
 //! Where nodes are shared, blocks take both lines. Of these nodes those are here whose solid constraints move: then its fluid follows
-//! what they have added to Δu_s.
+//! what they have added to Δu_s. With lags or relaxation all pairs are here: the blocks' account of energy has no room for them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
