@@ -159,6 +159,18 @@ fn imbalance(energy: &Traces) -> f64 {
     largest("balance") / ["kinetic", "strain", "external", "damped"].map(largest).into_iter().fold(0.0, f64::max)
 }
 
+/// Sends a pulse of this pressure, Pa, width and length of a run, s, from START of a model through it: traces and energies, which
+/// balance.
+fn send_pulse(deck: String, pressure: f64, [width, dt, time]: [f64; 3], output: &str) -> [Traces; 2] {
+    let load = format!("*Boundary, amplitude=P\nSTART, 8, 8, {pressure:e}\n");
+    let pulse = amplitude(|t| pulse(t, width), dt, (width / dt) as usize + 1);
+    let folder = tempfile::tempdir().unwrap();
+    block(folder.path(), &(deck + &pulse + &step(dt, time, &load, output)));
+    let [traces, energy] = solve(folder.path(), "out", &ALONE);
+    assert!(imbalance(&energy) < 1e-11, "{}", imbalance(&energy));
+    [traces, energy]
+}
+
 /// sin⁴ pulse that begins at t = 0.
 fn pulse(t: f64, length: f64) -> f64 {
     if (0.0..length).contains(&t) { (PI * t / length).sin().powi(4) } else { 0.0 }
@@ -175,12 +187,7 @@ fn strip_error(element: &'static str, n: usize) -> f64 {
     let rec = tank.label([receiver, 1, 0]);
     let mut deck = tank.deck();
     write!(deck, "*Nset, nset=REC\n{rec},\n").unwrap();
-    deck += &amplitude(|t| pulse(t, width), dt, (width / dt) as usize + 1);
-    deck += &step(dt, time, "*Boundary, amplitude=P\nSTART, 8, 8, 3e5\n", "POR");
-    let folder = tempfile::tempdir().unwrap();
-    block(folder.path(), &deck);
-    let [traces, energy] = solve(folder.path(), "out", &ALONE);
-    assert!(imbalance(&energy) < 1e-11, "{element}: {}", imbalance(&energy));
+    let [traces, _] = send_pulse(deck, 3e5, [width, dt, time], "POR");
     let expected: Vec<f64> = traces.time().iter().map(|t| 3e5 * pulse(t - receiver as f64 * h / c, width)).collect();
     relative_error(traces.column(&format!("REC.{rec}.POR")), &expected)
 }
@@ -236,12 +243,7 @@ fn a_wave_in_water_is_reflected_by_steel_and_enters_it() {
         let dt = 0.15 * h / c[1];
         let mut deck = tank.deck();
         write!(deck, "*Nset, nset=REC\n{wet}, {dry}\n*Boundary\nEVERY, 2, 3\n").unwrap();
-        deck += &amplitude(|t| pulse(t, width), dt, (width / dt) as usize + 1);
-        deck += &step(dt, time, "*Boundary, amplitude=P\nSTART, 8, 8, 1e5\n", "POR, V1");
-        let folder = tempfile::tempdir().unwrap();
-        block(folder.path(), &deck);
-        let [traces, energy] = solve(folder.path(), "out", &ALONE);
-        assert!(imbalance(&energy) < 1e-11, "{element}: {}", imbalance(&energy));
+        let [traces, _] = send_pulse(deck, 1e5, [width, dt, time], "POR, V1");
         assert!(!traces.names.contains(&format!("REC.{wet}.V1")), "a fluid has no velocity: {:?}", traces.names);
         let x = |i: f64| i * h / c[0];
         let reflection = (z[1] - z[0]) / (z[1] + z[0]);

@@ -19,12 +19,7 @@ fn a_wave_in_water_is_reflected_by_a_polymer_and_decays_in_both() {
         let mut deck = tank.deck().replace("*Elastic", &format!("*Damping, beta={beta:e}\n*Elastic"));
         deck = deck.replace("*Acoustic", &format!("*Damping, beta={of_water:e}\n*Acoustic"));
         write!(deck, "*Nset, nset=REC\n{wet}, {dry}\n*Boundary\nEVERY, 2, 3\n").unwrap();
-        deck += &amplitude(|t| pulse(t, width), dt, (width / dt) as usize + 1);
-        deck += &step(dt, time, "*Boundary, amplitude=P\nSTART, 8, 8, 1e5\n", "POR, V1");
-        let folder = tempfile::tempdir().unwrap();
-        block(folder.path(), &deck);
-        let [traces, energy] = solve(folder.path(), "out", &ALONE);
-        assert!(imbalance(&energy) < 1e-11, "{element}: {}", imbalance(&energy));
+        let [traces, energy] = send_pulse(deck, 1e5, [width, dt, time], "POR, V1");
         let [taken, put_in] = ["damped", "external"].map(|name| *energy.column(name).last().unwrap());
         assert!(taken > 0.02 * put_in, "{element}: {taken:e} of {put_in:e}");
         // Sums over the frequencies of a period that is longer than the run.
