@@ -2,6 +2,7 @@
 //! an interface for all angles, the Scholte wave; the energy balance, parts of a model and restarts.
 
 mod damped;
+mod joined;
 mod ties;
 mod walls;
 

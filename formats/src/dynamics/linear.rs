@@ -15,7 +15,7 @@ use crate::block::check::{Check, all_below, require};
 pub struct LinearTerm {
     /// A node, or with the component [`MASSLESS`](Self::MASSLESS) a massless unknown.
     pub node: u32,
-    /// 0, 1 or 2 of a node.
+    /// 0, 1 or 2 of a node, or [`PRESSURE`](Self::PRESSURE).
     pub component: u8,
     /// c.
     pub coefficient: f64,
@@ -24,6 +24,8 @@ pub struct LinearTerm {
 impl LinearTerm {
     /// The component of massless unknowns.
     pub const MASSLESS: u8 = u8::MAX;
+    /// The component that is the pressure of a fluid's node.
+    pub const PRESSURE: u8 = u8::MAX - 1;
 
     /// Whether it is a massless unknown.
     pub fn is_massless(&self) -> bool {
@@ -31,7 +33,8 @@ impl LinearTerm {
     }
 }
 
-/// Rows Σ c_k u_k = 0 over components of displacements and over *massless unknowns*.
+/// Rows Σ c_k u_k = 0 over components of displacements and over *massless unknowns*, and rows Σ c_k p_k = 0 over the pressures of
+/// fluids.
 ///
 /// A massless unknown is a degree of freedom that has no inertia of its own: a displacement or a rotation of a reference
 /// node, or the displacement of a node along an axis of its own.
@@ -65,7 +68,12 @@ impl LinearConstraints {
 
     /// The terms of each row.
     pub fn rows(&self) -> impl Iterator<Item = &[LinearTerm]> {
-        self.row_first.windows(2).map(|ends| &self.terms[ends[0] as usize..ends[1] as usize])
+        (0..self.n_rows()).map(|row| self.row(row))
+    }
+
+    /// The terms of a row.
+    pub fn row(&self, row: usize) -> &[LinearTerm] {
+        &self.terms[self.row_first[row] as usize..self.row_first[row + 1] as usize]
     }
 
     /// Name of what a row comes from.
@@ -113,7 +121,11 @@ impl LinearConstraints {
         let good = |term: &LinearTerm| {
             let is_there = match term.is_massless() {
                 true => (term.node as usize) < n_massless,
-                false => (term.node as usize) < limits.n_nodes && usize::from(term.component) < limits.dimension,
+                false => {
+                    let is_pressure = term.component == LinearTerm::PRESSURE;
+                    let has_component = is_pressure || usize::from(term.component) < limits.dimension;
+                    (term.node as usize) < limits.n_nodes && has_component
+                }
             };
             is_there && term.coefficient.is_finite() && term.coefficient != 0.0
         };
@@ -163,6 +175,9 @@ mod tests {
     fn damaged_tables_are_errors() {
         let limits = Limits { amplitudes: &[], n_nodes: 4, dimension: 2 };
         two_rows().check(&limits).unwrap();
+        let mut of_fluids = two_rows();
+        of_fluids.terms[0].component = LinearTerm::PRESSURE;
+        of_fluids.check(&limits).unwrap();
         let wrong = |damage: fn(&mut LinearConstraints)| {
             let mut rows = two_rows();
             damage(&mut rows);
@@ -174,6 +189,7 @@ mod tests {
         wrong(|rows| rows.row_first.truncate(2));
         wrong(|rows| rows.terms[0].node = 4);
         wrong(|rows| rows.terms[0].component = 2);
+        wrong(|rows| (rows.terms[0].node, rows.terms[0].component) = (4, LinearTerm::PRESSURE));
         wrong(|rows| rows.terms[3].node = 1);
         wrong(|rows| rows.terms[0].coefficient = f64::NAN);
         let held = |nodes, component| Boundary {

@@ -48,7 +48,8 @@ pub struct Problem<'a> {
     /// Displacements that are copied after each step. Nodes that are copied to have no mass, and neither forces nor
     /// constraints nor monitors.
     pub copied: CopiedDisplacements,
-    /// Linear constraints, of solids alone. None in a model with copied displacements.
+    /// Linear constraints: rows of displacements of solids, and rows of the unknowns of fluids, their first components. No row has
+    /// both, and they have no massless unknown in common. None in a model with copied displacements.
     pub rows: LinearRows,
     /// Where fluids and solids share faces. Both nodes of a pair are in the same block, and in no other pair. None in a model with
     /// lags or relaxation, whose pairs are all in `tied`.
@@ -207,19 +208,33 @@ impl Problem<'_> {
         !(self.rows.is_empty() && self.tied.is_empty())
     }
 
-    /// The projection onto the linear constraints.
-    pub(super) fn projection(&self) -> Result<Projection, ProjectionError> {
+    /// The projections onto the linear constraints of solids and onto those of fluids, where there are some.
+    pub(super) fn projections(&self) -> Result<[Option<Projection>; 2], ProjectionError> {
         let mut constraints = self.constraints.clone();
         constraints.sort_unstable_by_key(|held| held.dof);
-        let inertia = Inertia {
-            dimension: self.mesh.dimension,
-            lumped_mass: &self.lumped_mass,
-            damping_rate: &self.damping_rate,
-            dashpots: &self.dashpots,
-            time_increment: self.time_increment,
-            constraints: &constraints,
+        let is_fluid = self.rows_of_fluids();
+        let of_matter = |of_fluids: bool, components: usize| {
+            let inertia = Inertia {
+                dimension: self.mesh.dimension,
+                components,
+                lumped_mass: &self.lumped_mass,
+                damping_rate: &self.damping_rate,
+                dashpots: &self.dashpots,
+                time_increment: self.time_increment,
+                constraints: &constraints,
+            };
+            let rows = self.rows.only(|row| is_fluid[row] == of_fluids);
+            if rows.is_empty() { Ok(None) } else { Projection::new(&rows, &inertia).map(Some) }
         };
-        Projection::new(&self.rows, &inertia)
+        Ok([of_matter(false, self.mesh.dimension)?, of_matter(true, 1)?])
+    }
+
+    /// Whether each row of linear constraints is one of fluids, (n_rows,).
+    fn rows_of_fluids(&self) -> Vec<bool> {
+        let fluid = if self.rows.is_empty() { Vec::new() } else { self.mesh.fluid_nodes() };
+        let is_fluid =
+            |(dof, _): (u64, f64)| fluid.get((dof / self.mesh.dimension as u64) as usize).is_some_and(|&fluid| fluid);
+        (0..self.rows.n_rows()).map(|row| self.rows.terms(row).any(is_fluid)).collect()
     }
 
     /// What monitors the force of linear constraints on a degree of freedom; see [`monitors`](Self::monitors).
@@ -245,9 +260,14 @@ impl Problem<'_> {
             return Err(ModelError::Dof { what: "linear constraint", dof, n_dofs: end as usize }.into());
         }
         let fluid = self.mesh.fluid_nodes();
-        let is_fluid = |dof: u64| fluid.get((dof / self.mesh.dimension as u64) as usize).is_some_and(|&fluid| fluid);
-        match self.rows.dofs.iter().any(|&dof| dof < self.rows.n_dofs && is_fluid(dof)) {
-            true => Err(StepperError::LinearWith { what: "the pressure of a fluid" }),
+        let d = self.mesh.dimension as u64;
+        let is_unknown_of_fluid = |(dof, _): (u64, f64)| {
+            dof >= self.rows.n_dofs
+                || dof.is_multiple_of(d) && fluid.get((dof / d) as usize).is_some_and(|&fluid| fluid)
+        };
+        let is_mixed = |(row, of_fluids)| of_fluids && !self.rows.terms(row).all(is_unknown_of_fluid);
+        match (0..).zip(self.rows_of_fluids()).any(is_mixed) {
+            true => Err(StepperError::LinearWith { what: "the pressure of a fluid in one row" }),
             false => Ok(()),
         }
     }

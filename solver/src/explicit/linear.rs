@@ -35,6 +35,7 @@ pub(super) fn check(
     // What rows allow does not depend on damping.
     let inertia = Inertia {
         dimension: problem.mesh.dimension,
+        components: problem.mesh.dimension,
         lumped_mass: &problem.lumped_mass,
         damping_rate: &[],
         dashpots: &[],
@@ -48,7 +49,7 @@ pub(super) fn check(
     let n_redundant = checked.map_err(|error| match error {
         ProjectionError::Contradiction { row } => {
             let name = setup.linear.name(row);
-            let why = "contradicts the displacements that are prescribed at its nodes";
+            let why = "contradicts what is prescribed at its nodes";
             call.refuse(format!("{name} (row {} of all linear constraints) {why}: leave one of them out", row + 1))
         }
         error => call.refuse(error),
@@ -75,6 +76,8 @@ pub(super) fn rows(
     let n_dofs = dofs.n() as u64;
     let dof = |term: &LinearTerm| match term.is_massless() {
         true => n_dofs + u64::from(term.node),
+        // The unknown of a fluid stands in the place of the first component.
+        false if term.component == LinearTerm::PRESSURE => dofs.at(term.node, 0),
         false => dofs.at(term.node, term.component),
     };
     let massless = massless(setup);
@@ -145,6 +148,6 @@ pub(super) fn projection(
     let constraints = &actions.constraints;
     Projection::new(
         &actions.rows,
-        &Inertia { dimension, lumped_mass, damping_rate, dashpots, time_increment, constraints },
+        &Inertia { dimension, components: dimension, lumped_mass, damping_rate, dashpots, time_increment, constraints },
     )
 }

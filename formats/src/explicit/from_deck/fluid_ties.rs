@@ -1,7 +1,8 @@
 //! `*TIE` between a surface of a fluid and one of a solid → how the nodes of the fluid's faces share these with nodes of the solid.
+//! `*TIE` between two fluids, and `*MPC, TIE` of their nodes → rows of pressures.
 //!
 //! Whether an element is one of a fluid is known once it has its section, which a job may give. So the reader of the deck makes rows
-//! of linear constraints of every `*TIE`, and those of ties of fluids are taken out again here.
+//! of displacements of every `*TIE`, and here those of fluids become rows of pressures, or are taken out again.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +10,7 @@ use rayon::prelude::*;
 
 use super::Findings;
 use super::overlap::{Face, Grid, Share, shares};
-use crate::dynamics::LinearConstraints;
+use crate::dynamics::{LinearConstraints, LinearTerm};
 use crate::explicit::{FluidTies, TieShare};
 use crate::mesh::Mesh;
 use crate::read::deck::linear::{DeckTie, TieSide};
@@ -40,42 +41,62 @@ enum Side {
     Solid(Vec<Face>),
 }
 
-/// The shares of all ties of fluids, whose rows are taken out of the deck. `map` gives the new index of each node, or none where all
-/// stay.
+/// What a row of displacements becomes.
+#[derive(Debug, Clone, Copy)]
+struct Fate {
+    /// It stays.
+    holds_displacements: bool,
+    /// The row of first components becomes one of pressures.
+    holds_pressures: bool,
+}
+
+/// The shares of all ties of fluids to solids, whose rows are taken out of the deck. Those of fluids to fluids become rows of
+/// pressures. `map` gives the new index of each node, or none where all stay.
 pub(super) fn take(deck: &mut Deck, map: Option<&[u32]>, findings: &mut Findings) -> FluidTies {
     let ties = std::mem::take(&mut deck.linear.ties);
     let mut found = FluidTies::default();
-    if ties.is_empty() || !deck.mesh.groups.iter().any(|group| group.kind.is_acoustic()) {
+    if !deck.mesh.groups.iter().any(|group| group.kind.is_acoustic()) {
         return found;
     }
     let ties: Vec<DeckTie> = ties.into_iter().map(|tie| renumbered(tie, map)).collect();
     let owned = faces_at(&deck.mesh, &ties);
-    let is_fluid = nodes_of_fluids(&deck.mesh);
-    let mut is_taken = vec![false; deck.linear.rows.n_rows()];
+    let is_fluid = nodes_of(&deck.mesh, true);
+    let stays = Fate { holds_displacements: true, holds_pressures: false };
+    let mut fates = vec![stays; deck.linear.rows.n_rows()];
     let mut shared = HashMap::new();
     for tie in &ties {
         let remark = |text: String| Note::new(tie.file.as_str(), tie.line, format!("{}: {text}", tie.name));
         let sides = tie.sides.each_ref().map(|side| matter(side, &owned, &is_fluid));
+        let mut holds_pressures = false;
         let result = match sides {
             [Err(text), _] | [_, Err(text)] => Err(text),
             [Ok(Side::Solid(_)), Ok(Side::Solid(_))] => continue,
-            [Ok(Side::Fluid(_)), Ok(Side::Fluid(_))] => Err(OF_FLUIDS.to_owned()),
+            [Ok(Side::Fluid(_)), Ok(Side::Fluid(_))] => {
+                holds_pressures = true;
+                Ok("a fluid is tied to a fluid: their pressures are the same".to_owned())
+            }
             [Ok(Side::Fluid(fluid)), Ok(Side::Solid(solid))] | [Ok(Side::Solid(solid)), Ok(Side::Fluid(fluid))] => {
                 add(tie, &fluid, &solid, &mut found, &mut shared)
             }
         };
-        is_taken[tie.rows.clone()].fill(true);
+        fates[tie.rows.clone()].fill(Fate { holds_displacements: false, holds_pressures });
         match result {
             Ok(text) => findings.notes.push(remark(text)),
             Err(text) => findings.problems.push(remark(text)),
         }
     }
-    remove(&mut deck.linear.rows, &is_taken);
+    let is_solid = nodes_of(&deck.mesh, false);
+    let rows = &deck.linear.rows;
+    for at in std::mem::take(&mut deck.linear.joins).into_iter().flatten() {
+        let nodes = || rows.row(at).iter().map(|term| map.map_or(Some(term.node), |map| new_index(map, term.node)));
+        let all = |is: &[bool]| nodes().all(|node| node.is_some_and(|node| is[node as usize]));
+        if all(&is_fluid) {
+            fates[at] = Fate { holds_displacements: all(&is_solid), holds_pressures: true };
+        }
+    }
+    apply(&mut deck.linear.rows, &fates);
     found
 }
-
-const OF_FLUIDS: &str = "both surfaces are those of fluids, and such a tie is not computed: let the fluids share the nodes of their \
-                         common faces";
 
 /// A tie with the new indices of its nodes; what no element uses is left out.
 fn renumbered(mut tie: DeckTie, map: Option<&[u32]>) -> DeckTie {
@@ -91,13 +112,13 @@ fn renumbered(mut tie: DeckTie, map: Option<&[u32]>) -> DeckTie {
     tie
 }
 
-/// Whether each node belongs to an element of a fluid.
-fn nodes_of_fluids(mesh: &Mesh) -> Vec<bool> {
-    let mut is_fluid = vec![false; mesh.n_nodes()];
-    for group in mesh.groups.iter().filter(|group| group.kind.is_acoustic()) {
-        group.connectivity.iter().for_each(|&node| is_fluid[node as usize] = true);
+/// Whether each node belongs to an element of a fluid, or of a solid.
+pub(super) fn nodes_of(mesh: &Mesh, fluids: bool) -> Vec<bool> {
+    let mut is_there = vec![false; mesh.n_nodes()];
+    for group in mesh.groups.iter().filter(|group| group.kind.is_acoustic() == fluids) {
+        group.connectivity.iter().for_each(|&node| is_there[node as usize] = true);
     }
-    is_fluid
+    is_there
 }
 
 fn positions(mesh: &Mesh, nodes: &[u32]) -> Vec<Vector> {
@@ -221,11 +242,17 @@ fn add(
     Ok(format!("a fluid is tied to a solid: {faces} to {nodes}, {percent:.1} % of the fluid's surface"))
 }
 
-/// Leaves rows out.
-fn remove(rows: &mut LinearConstraints, is_taken: &[bool]) {
+/// Leaves rows as they are, or puts rows of pressures in the place of the first components.
+fn apply(rows: &mut LinearConstraints, fates: &[Fate]) {
     let all = std::mem::take(rows);
-    for (at, terms) in all.rows().enumerate().filter(|(at, _)| !is_taken[*at]) {
-        rows.push(all.name(at), terms.iter().copied());
+    for (at, (terms, fate)) in all.rows().zip(fates).enumerate() {
+        if fate.holds_displacements {
+            rows.push(all.name(at), terms.iter().copied());
+        }
+        if fate.holds_pressures && terms.iter().all(|term| term.component == 0) {
+            let pressures = terms.iter().map(|term| LinearTerm { component: LinearTerm::PRESSURE, ..*term });
+            rows.push(all.name(at), pressures);
+        }
     }
     let LinearConstraints { massless, prescribed, loads, .. } = all;
     (rows.massless, rows.prescribed, rows.loads) = (massless, prescribed, loads);

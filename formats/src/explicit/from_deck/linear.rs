@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::Findings;
+use super::fluid_ties::nodes_of;
 use crate::dynamics::{Boundary, LinearConstraints, LinearTerm, Load, LoadKind};
 use crate::mesh::{Mesh, user_label};
 use crate::read::deck::Deck;
@@ -22,12 +23,14 @@ pub(super) fn labels(deck: &Deck) -> BTreeMap<u32, String> {
     deck.linear.rows.nodes().map(name).collect()
 }
 
-/// A node and a component from 0 to 8.
+/// A node and a component from 0 to 8, or the pressure.
 type Key = (u32, u8);
 
 /// What the rows of a deck name.
 struct Resolver<'a> {
     map: Option<&'a [u32]>,
+    /// Whether each node, by its new index, is one of a fluid.
+    is_fluid: Vec<bool>,
     dimension: u8,
     labels: &'a BTreeMap<u32, String>,
     out: LinearConstraints,
@@ -47,15 +50,23 @@ pub(super) fn resolve(
         return LinearConstraints::default();
     }
     let dimension = deck.mesh.dimension as u8;
-    let mut resolver =
-        Resolver { map, dimension, labels, out: LinearConstraints::default(), massless: BTreeMap::new() };
+    let is_fluid = nodes_of(&deck.mesh, true);
+    let (out, massless) = (LinearConstraints::default(), BTreeMap::new());
+    let mut resolver = Resolver { map, is_fluid, dimension, labels, out, massless };
+    if let Some((name, node)) = resolver.pressure_of_solid(&linear) {
+        let label = labels.get(&node).map_or("?", String::as_str);
+        findings.error(format!(
+            "{name} names the pressure (8) of node {label}, which is in no element of a fluid: leave it out"
+        ));
+        return LinearConstraints::default();
+    }
     let actors = resolver.actors(deck, &linear);
     resolver.rows(&linear, &actors);
     resolver.act(deck, linear);
     if let Some((name, label)) = resolver.names_fluid(&deck.mesh) {
         findings.error(format!(
-            "{name} names node {label} of a fluid, which has a pressure and no displacement: leave it out. A *TIE between surfaces \
-             joins a fluid to a solid"
+            "{name} names a displacement of node {label} of a fluid, which has a pressure alone: write degree of freedom 8 for the \
+             pressure. A *TIE between surfaces joins a fluid to a solid"
         ));
     }
     let (n_rows, n_massless) = (resolver.out.n_rows(), resolver.out.massless.len());
@@ -72,7 +83,15 @@ impl Resolver<'_> {
     }
 
     fn has_mass(&self, (node, component): Key) -> bool {
-        component < self.dimension && self.node(node).is_some()
+        (component < self.dimension || component == LinearTerm::PRESSURE) && self.node(node).is_some()
+    }
+
+    /// A row that names the pressure of a node that is not one of a fluid: its name, and the node.
+    fn pressure_of_solid(&self, linear: &DeckLinear) -> Option<(String, u32)> {
+        let is_fluid = |node| self.node(node).is_some_and(|new| self.is_fluid[new as usize]);
+        let is_wrong = |term: &&LinearTerm| term.component == LinearTerm::PRESSURE && !is_fluid(term.node);
+        let mut rows = linear.rows.rows().enumerate();
+        rows.find_map(|(at, row)| Some((linear.rows.name(at).to_owned(), row.iter().find(is_wrong)?.node)))
     }
 
     /// Massless degrees of freedom that something acts on, or that is prescribed.
@@ -149,17 +168,12 @@ impl Resolver<'_> {
         kept.map(|(key, coefficient)| self.term(key, coefficient)).collect()
     }
 
-    /// A row that names a node that only fluids have: its name, and the node's label.
+    /// A row that names a displacement of a node that only fluids have: its name, and the node's label.
     fn names_fluid(&self, mesh: &Mesh) -> Option<(String, String)> {
-        let (solids, fluids): (Vec<_>, Vec<_>) = mesh.groups.iter().partition(|group| !group.kind.is_acoustic());
-        if fluids.is_empty() {
-            return None;
-        }
-        let mut is_fluid = vec![true; mesh.n_nodes()];
-        solids.iter().flat_map(|group| &group.connectivity).for_each(|&node| is_fluid[node as usize] = false);
+        let is_solid = nodes_of(mesh, false);
         let of_fluid = |terms: &[LinearTerm]| {
-            let mut nodes = terms.iter().filter(|term| !term.is_massless()).map(|term| term.node);
-            nodes.find(|&node| is_fluid[node as usize])
+            let mut nodes = terms.iter().filter(|term| term.component < self.dimension).map(|term| term.node);
+            nodes.find(|&node| self.is_fluid[node as usize] && !is_solid[node as usize])
         };
         let (row, node) = self.out.rows().enumerate().find_map(|(row, terms)| Some((row, of_fluid(terms)?)))?;
         let at = node as usize;
@@ -169,7 +183,7 @@ impl Resolver<'_> {
 
     fn term(&mut self, key: Key, coefficient: f64) -> LinearTerm {
         let (node, component) = key;
-        if let Some(node) = self.node(node).filter(|_| component < self.dimension) {
+        if let Some(node) = self.node(node).filter(|_| self.has_mass(key)) {
             return LinearTerm { node, component, coefficient };
         }
         let next = self.massless.len() as u32;

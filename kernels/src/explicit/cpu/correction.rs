@@ -22,8 +22,8 @@ use crate::simd::Real;
 pub(super) struct Correction {
     /// Fluids tied to solids, and those that touch what constraints move.
     ties: Option<Ties>,
-    /// Linear constraints.
-    held: Option<Held>,
+    /// Linear constraints of solids and of fluids.
+    held: [Option<Held>; 2],
     dimension: usize,
 }
 
@@ -44,26 +44,24 @@ impl Correction {
         if part.n_own() < problem.mesh.n_nodes() && team.is_none() {
             return Err(if problem.rows.is_empty() { StepperError::Tied } else { StepperError::Linear });
         }
-        let held = match problem.rows.is_empty() {
-            true => None,
-            false => Some(Held::new(tables, problem, (part, team))?),
-        };
-        let ties = Ties::new(tables, problem, (part, team), held.iter().flat_map(Held::moved));
+        let held = problem.projections()?;
+        let held = held.map(|held| held.map(|projection| Held::new(tables, problem, projection, (part, team))));
+        let ties = Ties::new(tables, problem, (part, team), held[0].iter().flat_map(Held::moved));
         Ok(Some(Self { ties, held, dimension: tables.dimension }))
     }
 
     /// The blocks that wait for a step to be corrected.
     pub fn meeting<T: Real>(&self, tables: &Tables<T>) -> Meeting {
-        let (ties, held) = (self.ties.as_ref(), self.held.as_ref());
+        let (ties, held) = (self.ties.as_ref(), || self.held.iter().flatten());
         let nodes = ties.into_iter().flat_map(|ties| ties.nodes(self.dimension));
-        let nodes = nodes.chain(held.into_iter().flat_map(|held| held.nodes(self.dimension)));
-        Meeting::at(tables, nodes, ties.map_or(0, Ties::weight) + held.map_or(0, Held::weight))
+        let nodes = nodes.chain(held().flat_map(|held| held.nodes(self.dimension)));
+        Meeting::at(tables, nodes, ties.map_or(0, Ties::weight) + held().map(Held::weight).sum::<usize>())
     }
 
     /// Keeps Δu_n.
     pub fn keep<T: Real>(&mut self, increment: &[T]) {
         self.ties.iter_mut().for_each(|ties| ties.keep(increment));
-        self.held.iter_mut().for_each(|held| held.keep(increment));
+        self.held.iter_mut().flatten().for_each(|held| held.keep(increment));
     }
 
     /// Corrects the motion from step n to `next` = n + 1, and what has been recorded of it. Returns what is added to the external
@@ -73,15 +71,17 @@ impl Correction {
     /// The pointers must hold the rows that the tables name. Nobody else may touch those of nodes that are corrected, nor what has
     /// been recorded of them.
     pub unsafe fn make<T: Real>(&mut self, next: u64, signals: Signals<'_>, arrays: &Arrays<T>) -> [f64; 2] {
-        let Self { ties, held, .. } = self;
+        let Self { ties, held: [solids, fluids], .. } = self;
         let mut sums = [0.0; 2];
         let mut add = |added: [f64; 2]| sums.iter_mut().zip(added).for_each(|(sum, added)| *sum += added);
         // SAFETY: the caller's promise.
         unsafe {
-            // Pressures push solids, constraints hold them, and fluids follow where they have gone.
+            // Pressures push solids, constraints hold them, fluids follow where they have gone, and constraints hold these.
             ties.iter_mut().for_each(|ties| add(ties.press(signals, arrays)));
-            held.iter_mut().for_each(|held| add(held.hold(next, signals, arrays)));
-            ties.iter_mut().for_each(|ties| add(ties.follow(held.is_some(), signals, arrays)));
+            solids.iter_mut().for_each(|held| add(held.hold(next, signals, arrays)));
+            ties.iter_mut().for_each(|ties| add(ties.follow(solids.is_some(), signals, arrays)));
+            fluids.iter_mut().for_each(|held| add(held.hold(next, signals, arrays)));
+            ties.iter_mut().for_each(|ties| add(ties.finish(fluids.is_some(), arrays)));
         }
         sums
     }

@@ -17,7 +17,7 @@ use super::step::{Arrays, Signals};
 use super::tables::Tables;
 use crate::dynamics::Part;
 use crate::explicit::dashpot;
-use crate::explicit::problem::{Problem, StepperError};
+use crate::explicit::problem::Problem;
 use crate::explicit::projection::{FIX_EVERY, Projected, Projection};
 use crate::simd::Real;
 
@@ -71,17 +71,14 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Those of a part, whose team has the others.
-    ///
-    /// # Errors
-    /// Constraints that cannot be solved.
+    /// Those of a projection, of a part whose team has the others.
     pub fn new<T: Real>(
         tables: &Tables<T>,
         problem: &Problem,
+        projection: Projection,
         (part, team): (&Part, Option<Team<'_>>),
-    ) -> Result<Self, StepperError> {
+    ) -> Self {
         let d = tables.dimension as u64;
-        let projection = problem.projection()?;
         let rows = Places::new(tables);
         let rate = 1.0 / (problem.time_increment * problem.time_increment);
         let place = |&dof: &u64| {
@@ -99,7 +96,7 @@ impl Held {
         let load = |dof, signal: u32, value| Some(Load { place: find(dof)?, signal: signal as usize, value });
         let columns = || problem.monitors.iter().copied().enumerate();
         let nodes: Vec<usize> = touched.iter().map(|dof| (dof / d) as usize).collect();
-        Ok(Self {
+        Self {
             owners: team.map(|team| Owners::new(team, &nodes)),
             places: touched.iter().map(place).collect(),
             loads: problem.forces.iter().filter_map(|f| load(f.dof, f.signal, f.value)).collect(),
@@ -119,7 +116,7 @@ impl Held {
             after: vec![0.0; touched.len()],
             found: Projected::default(),
             projection,
-        })
+        }
     }
 
     /// Own nodes that rows name, by their numbers in the part, with repetitions.

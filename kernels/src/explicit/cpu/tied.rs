@@ -70,8 +70,8 @@ pub(super) struct Ties {
     before: Vec<f64>,
     free: Vec<f64>,
     after: Vec<f64>,
-    /// Force of fluids on solids, N, and Δu_{n+1} of solids with it, where `is_lagged`.
-    pressed: Vec<[f64; 2]>,
+    /// Force on each place, N, and Δu_{n+1} with it, where `is_lagged`.
+    pushed: Vec<[f64; 2]>,
 }
 
 impl Ties {
@@ -123,7 +123,7 @@ impl Ties {
             before: vec![0.0; node_of_places.len()],
             free: vec![0.0; node_of_places.len()],
             after: vec![0.0; node_of_places.len()],
-            pressed: Vec::new(),
+            pushed: Vec::new(),
             nodes,
         })
     }
@@ -177,7 +177,7 @@ impl Ties {
         }
         self.free.copy_from_slice(&self.after);
         let mut added = Added::default();
-        self.pressed.clear();
+        self.pushed.clear();
         for at in 0..self.n_solids {
             // A p, p = −Δq_n/Δt.
             let mut force = [0.0; 3];
@@ -186,15 +186,11 @@ impl Ties {
                 let dq = self.before[other];
                 force.iter_mut().zip(area).for_each(|(force, area)| *force -= area * dq);
             }
-            let places = self.nodes[at].places.clone();
             if !self.nodes[at].others.is_empty() {
                 // SAFETY: the caller's promise.
                 unsafe { self.push(at, force, arrays, &mut added) };
             }
-            if self.is_lagged {
-                self.pressed
-                    .extend(force.into_iter().zip(&self.after[places]).map(|(force, &pressed)| [force, pressed]));
-            }
+            self.keep_pushed(at, force);
         }
         self.add_work_of_loads(0..self.first_of_fluids(), signals, &mut added);
         [added.work, added.damped]
@@ -215,9 +211,7 @@ impl Ties {
         }
         let mut added = Added::default();
         if were_moved {
-            // Constraints have counted what holds against internal forces less the force of fluids.
-            let moved = self.pressed.iter().zip(&self.after).map(|([force, pressed], after)| force * (after - pressed));
-            added.damped += 0.5 * moved.sum::<f64>();
+            added.damped += self.work_on_moved(0..self.first_of_fluids());
         }
         for at in self.n_solids..self.nodes.len() {
             // A · Δu_{n+1}/Δt.
@@ -230,6 +224,7 @@ impl Ties {
             }
             // SAFETY: the caller's promise.
             unsafe { self.push(at, [flow, 0.0, 0.0], arrays, &mut added) };
+            self.keep_pushed(at, [flow, 0.0, 0.0]);
         }
         self.add_work_of_loads(self.first_of_fluids()..self.after.len(), signals, &mut added);
         if !arrays.recording.is_null() {
@@ -240,8 +235,42 @@ impl Ties {
                 }
             }
         }
-        std::mem::swap(&mut self.before, &mut self.after);
         [added.work, added.damped]
+    }
+
+    /// Ends the step. The fluids may have been moved meanwhile by linear constraints. Returns what is added, as
+    /// [`press`](Self::press) does. Collective.
+    ///
+    /// # Safety
+    /// As for [`press`](Self::press).
+    pub unsafe fn finish<T: Real>(&mut self, were_moved: bool, arrays: &Arrays<T>) -> [f64; 2] {
+        let mut damped = 0.0;
+        if were_moved {
+            // SAFETY: the caller's promise.
+            unsafe { self.take(self.n_solids..self.nodes.len(), arrays) };
+            if let Some(owners) = &self.owners {
+                owners.complete(&mut [&mut self.after]);
+            }
+            damped = self.work_on_moved(self.first_of_fluids()..self.after.len());
+        }
+        std::mem::swap(&mut self.before, &mut self.after);
+        [0.0, damped]
+    }
+
+    /// Keeps the force on a node, and its motion with it.
+    fn keep_pushed(&mut self, at: usize, force: [f64; 3]) {
+        if self.is_lagged {
+            let after = &self.after[self.nodes[at].places.clone()];
+            self.pushed.extend(force.into_iter().zip(after).map(|(force, &pushed)| [force, pushed]));
+        }
+    }
+
+    /// The work of the forces of ties on what linear constraints have added to the motion of some places, J, where `is_lagged`: these
+    /// have counted what holds against internal forces less the forces of ties.
+    fn work_on_moved(&self, places: Range<usize>) -> f64 {
+        let pushed = self.pushed.get(places.clone()).into_iter().flatten();
+        let moved = pushed.zip(&self.after[places]).map(|([force, pushed], after)| force * (after - pushed));
+        0.5 * moved.sum::<f64>()
     }
 
     /// First place of a fluid.

@@ -150,9 +150,9 @@ __device__ __noinline__ void move_coupled(const Params<T> &p, const Held &h, u32
                                           Energies &energies) {
     const Coupled &node = h.coupled[touched->coupled];
     double old[3], free[3], after[3];
-    for (u32 c = 0; c < h.dimension; c++) {
+    for (u32 c = 0; c < h.components; c++) {
         double correction = 0;
-        for (u32 i = 0; i < h.dimension; i++) correction -= node.inverse[3 * c + i] * pulls[i];
+        for (u32 i = 0; i < h.components; i++) correction -= node.inverse[3 * c + i] * pulls[i];
         if (h.fixes) {
             fix_by(p, touched[c], correction);
             continue;
@@ -164,10 +164,10 @@ __device__ __noinline__ void move_coupled(const Params<T> &p, const Held &h, u32
         after[c] = change.after;
     }
     if (h.fixes) return;
-    for (u32 c = 0; c < h.dimension; c++) {
+    for (u32 c = 0; c < h.components; c++) {
         // G v of the velocity between two increments.
         double without = 0, with = 0;
-        for (u32 i = 0; i < h.dimension; i++) {
+        for (u32 i = 0; i < h.components; i++) {
             without += node.matrix[3 * c + i] * (old[i] + free[i]);
             with += node.matrix[3 * c + i] * (old[i] + after[i]);
         }
@@ -186,7 +186,7 @@ template <typename T> __device__ __forceinline__ void moves(const Params<T> &p, 
     const bool is_there = i < h.n_touched, is_coupled = is_there && h.coupled && h.touched[i].coupled != NONE;
     const bool leads = is_there && !(is_coupled && h.touched[i].component > 0);
     double pulls[3] = {};
-    for (u32 c = 0; c < (h.coupled ? h.dimension : 1); c++) {
+    for (u32 c = 0; c < (h.coupled ? h.components : 1); c++) {
         double pull = 0;
         if (leads && (c == 0 || is_coupled)) {
             const Touched &touched = h.touched[i + c];

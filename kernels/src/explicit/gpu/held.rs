@@ -138,8 +138,8 @@ layouts! {
         energy: u32,
         /// 1 if u is projected, and not Δu.
         fixes: u32,
-        /// Components of a node.
-        dimension: u32,
+        /// Components of a node that rows may name.
+        components: u32,
         reserved: u32,
     }
 }
@@ -149,8 +149,8 @@ const LARGEST_SET: usize = 16384;
 
 /// What joins nodes of any blocks in a model.
 pub(super) struct Joints {
-    /// Linear constraints.
-    pub joined: Option<Joined>,
+    /// Linear constraints of solids and of fluids.
+    pub joined: [Option<Joined>; 2],
     /// Fluids and solids.
     pub ties: Option<TieNodes>,
 }
@@ -159,18 +159,16 @@ impl Joints {
     /// # Errors
     /// As for [`Projection::new`].
     pub fn new(problem: &Problem) -> Result<Self, ProjectionError> {
-        let joined = match problem.rows.is_empty() {
-            true => None,
-            false => Some(Joined::new(problem)?),
-        };
-        let moved = joined.iter().flat_map(|joined| joined.projection.moved());
+        let of_projection = |projection: Projection| Joined { sets: projection.sets(), projection };
+        let joined = problem.projections()?.map(|projection| projection.map(of_projection));
+        let moved = joined[0].iter().flat_map(|joined| joined.projection.moved());
         let ties = TieNodes::new(problem, moved);
         Ok(Self { joined, ties })
     }
 
     /// The nodes, with repetitions; nothing where none are joined.
     pub fn nodes(&self, dimension: usize) -> Vec<u32> {
-        let touched = self.joined.iter().flat_map(|joined| joined.projection.touched());
+        let touched = self.joined.iter().flatten().flat_map(|joined| joined.projection.touched());
         let of_rows = touched.map(|dof| (dof / dimension as u64) as u32);
         of_rows.chain(self.ties.iter().flat_map(TieNodes::all).map(|tie| tie.node)).collect()
     }
@@ -180,7 +178,7 @@ impl Joints {
     /// # Errors
     /// It cannot.
     pub fn check(&self, gpu: &Gpu, advice: &'static str) -> Result<(), DeviceError> {
-        self.joined.as_ref().map_or(Ok(()), |joined| joined.check(gpu, advice))
+        self.joined.iter().flatten().try_for_each(|joined| joined.check(gpu, advice))
     }
 }
 
@@ -191,14 +189,6 @@ pub(super) struct Joined {
 }
 
 impl Joined {
-    /// # Errors
-    /// As for [`Projection::new`].
-    fn new(problem: &Problem) -> Result<Self, ProjectionError> {
-        let projection = problem.projection()?;
-        let sets = projection.sets();
-        Ok(Self { projection, sets })
-    }
-
     /// Checks that a device can hold the matrices, before they are made.
     ///
     /// # Errors
@@ -227,24 +217,24 @@ pub(super) struct HeldTables {
     coupled: Vec<Coupled>,
     pulls: Vec<Term>,
     energy: u32,
-    dimension: u32,
+    components: u32,
 }
 
 impl HeldTables {
-    /// Those of a problem; lists what acts on its degrees of freedom, and gives them rows of energies.
-    pub fn new<T: Real>(problem: &Problem, joined: &Joined, tables: &mut Tables<T>) -> Self {
-        let (energy, dimension) = (tables.n_energy_rows as u32, problem.mesh.dimension as u32);
-        let mut held = Self { energy, dimension, ..Self::default() };
+    /// Those of a projection; lists what acts on its degrees of freedom, and gives them rows of energies.
+    pub fn new<T: Real>(problem: &Problem, (joined, components): (&Joined, usize), tables: &mut Tables<T>) -> Self {
+        let (energy, components) = (tables.n_energy_rows as u32, components as u32);
+        let mut held = Self { energy, components, ..Self::default() };
         let mut place = vec![0; joined.sets.unknowns.len()];
         (0..).zip(&joined.sets.unknowns).for_each(|(at, &unknown)| place[unknown as usize] = at);
-        held.add_unknowns(problem, joined);
+        held.add_unknowns(joined);
         held.add_borders(joined, &place);
         held.add_touched(problem, joined, &place, tables);
         tables.n_energy_rows += held.touched.len().div_ceil((THREADS / FEW_LANES) as usize);
         held
     }
 
-    fn add_unknowns(&mut self, problem: &Problem, joined: &Joined) {
+    fn add_unknowns(&mut self, joined: &Joined) {
         let matrices = joined.projection.matrices(&joined.sets);
         let mut moving = joined.projection.moving().to_vec();
         moving.sort_by_key(|&(row, _, _)| row);
@@ -252,7 +242,7 @@ impl HeldTables {
             for (at, &unknown) in joined.sets.unknowns[set.clone()].iter().enumerate() {
                 let [first_term, first_moving] = [self.terms.len() as u32, self.moving.len() as u32];
                 // Behind the rows are degrees of freedom that many rows share: their right-hand side is 0.
-                if (unknown as usize) < problem.rows.n_rows() {
+                if (unknown as usize) < joined.projection.n_rows() {
                     let terms = joined.projection.terms(unknown as usize);
                     self.terms.extend(terms.map(|(place, coefficient)| Term { coefficient, at: place as u64 }));
                 }
@@ -305,7 +295,7 @@ impl HeldTables {
         let projection = &joined.projection;
         let touched = projection.touched();
         let mut pulls: Vec<Vec<Term>> = touched.iter().map(|_| Vec::new()).collect();
-        for row in 0..problem.rows.n_rows() {
+        for row in 0..projection.n_rows() {
             for (at, coefficient) in projection.terms(row) {
                 pulls[at].push(Term { coefficient, at: u64::from(place[row]) });
             }
@@ -313,13 +303,15 @@ impl HeldTables {
         let acting = specials(problem, touched);
         let mut acting = acting.as_slice();
         let d = problem.mesh.dimension as u64;
+        let unknowns = tables.unknowns as u64;
+        let place_of = |dof: u64| dof / d * unknowns + dof % d;
         for (i, (&dof, pulls)) in touched.iter().zip(pulls).enumerate() {
             let first_term = self.pulls.len() as u32;
             self.pulls.extend(pulls);
             self.touched.push(Touched {
                 inverse_mass: projection.inverse_mass()[i],
                 dissipation: problem.damping((dof / d) as usize)[1],
-                at: dof,
+                at: place_of(dof),
                 value: 0.0,
                 signal: NONE,
                 first_term,
@@ -390,7 +382,7 @@ impl HeldTables {
             n_inner: self.inner.len() as u32,
             n_touched: self.touched.len() as u32,
             energy: self.energy,
-            dimension: self.dimension,
+            components: self.components,
             ..Held::zeroed()
         }
     }

@@ -208,17 +208,16 @@ impl<T: Real> Launches<T> {
             let (name, n_blocks) = tables.press();
             add(finder, name, n_blocks, Last::Ties(ties))?;
         }
-        if let Some(tables) = &tables.held {
+        for (of_fluids, held) in [false, true].into_iter().zip(&tables.held) {
+            if let Some(tables) = tables.ties.as_ref().filter(|_| of_fluids) {
+                let (name, n_blocks) = tables.follow();
+                add(finder, name, n_blocks, Last::Ties(ties))?;
+            }
+            let Some(tables) = held else { continue };
             let (held, arena) = tables.place(finder.gpu, ADVICE)?;
-            tables
-                .kernels()
-                .into_iter()
-                .try_for_each(|(name, n_blocks)| add(finder, name, n_blocks, Last::Held(held)))?;
             finder.arena.append(arena);
-        }
-        if let Some(tables) = &tables.ties {
-            let (name, n_blocks) = tables.follow();
-            add(finder, name, n_blocks, Last::Ties(ties))?;
+            let mut kernels = tables.kernels().into_iter();
+            kernels.try_for_each(|(name, n_blocks)| add(finder, name, n_blocks, Last::Held(held)))?;
         }
         Ok(module)
     }

@@ -367,7 +367,7 @@ impl<T: Real> GpuStepper<T> {
             + lists
             + tables.wet.bytes()
             + tables.ground.bytes()
-            + tables.held.as_ref().map_or(0, HeldTables::bytes)
+            + tables.held.iter().flatten().map(HeldTables::bytes).sum::<u64>()
             + tables.ties.as_ref().map_or(0, TieTables::bytes)
             + tables.viscous.bytes()
             + DeviceSignals::bytes(signals);
@@ -415,7 +415,7 @@ impl<T: Real> GpuStepper<T> {
             n_unknowns,
             unknowns,
             is_mixed: tables.is_mixed,
-            is_held: tables.held.is_some(),
+            is_held: tables.has_rows(),
             viscous: Viscosity::of(&tables, &arena),
             by_fans: ByFans::of(&tables),
             energy_before: [state.external_work, state.damped_energy],

@@ -51,8 +51,8 @@ pub(super) struct Tables<T> {
     pub is_mixed: bool,
     pub wet: WetTables<T>,
     pub ground: GroundTables,
-    /// Linear constraints; made behind all else.
-    pub held: Option<HeldTables>,
+    /// Linear constraints of solids and of fluids; made behind all else.
+    pub held: [Option<HeldTables>; 2],
     /// What passes between fluids and solids outside the blocks.
     pub ties: Option<TieTables>,
     /// Rows of energies of the device's own nodes. The rows behind them are of ties and constraints, which all devices count alike.
@@ -511,12 +511,19 @@ impl<T: Real> Tables<T> {
     pub fn join(&mut self, problem: &Problem, joints: &Joints) {
         self.n_own_energy_rows = self.n_energy_rows;
         self.ties = joints.ties.as_ref().map(|ties| TieTables::new(problem, ties, &Specials::new(problem), self));
-        self.held = joints.joined.as_ref().map(|joined| HeldTables::new(problem, joined, self));
+        let [solids, fluids] = joints.joined.each_ref().map(Option::as_ref);
+        let d = problem.mesh.dimension;
+        self.held = [(solids, d), (fluids, 1)].map(|(joined, n)| Some(HeldTables::new(problem, (joined?, n), self)));
     }
 
     /// Whether there are ties or linear constraints.
     pub fn is_joined(&self) -> bool {
-        self.held.is_some() || self.ties.is_some()
+        self.has_rows() || self.ties.is_some()
+    }
+
+    /// Whether there are linear constraints.
+    pub fn has_rows(&self) -> bool {
+        self.held.iter().any(Option::is_some)
     }
 
     /// Whether triangles are all.

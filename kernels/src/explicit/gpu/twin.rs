@@ -553,16 +553,17 @@ fn passes<T: Real>(tables: &Tables<T>, memory: &mut Vec<Vec<u128>>) -> Vec<Pass<
     if let Some((tables, last)) = ties {
         correct(tables.press(), last);
     }
-    if let Some(tables) = &tables.held {
+    for (of_fluids, held) in [false, true].into_iter().zip(&tables.held) {
+        if let Some((tables, last)) = ties.filter(|_| of_fluids) {
+            correct(tables.follow(), last);
+        }
+        let Some(tables) = held else { continue };
         let mut held = tables.held();
         memory.append(&mut tables.plan().place_on_host(&mut held));
         for fixes in [0, 1] {
             let kernels = tables.kernels().into_iter();
             kernels.for_each(|kernel| correct(kernel, Last::Held(Held { fixes, ..held })));
         }
-    }
-    if let Some((tables, last)) = ties {
-        correct(tables.follow(), last);
     }
     passes
 }

@@ -10,6 +10,8 @@ use crate::explicit::dashpot::{Dashpot, inverse_of_free};
 pub struct Inertia<'a> {
     /// Components of a node.
     pub dimension: usize,
+    /// Those that rows may name: all, or the first one of fluids.
+    pub components: usize,
     /// m, kg, (n_nodes,).
     pub lumped_mass: &'a [f64],
     /// α, 1/s, (n_nodes,), or empty for all 0.
@@ -64,7 +66,8 @@ impl Inertia<'_> {
         let d = self.dimension as u64;
         let mut others = Vec::new();
         for dashpot in self.acting() {
-            let own = u64::from(dashpot.node) * d..(u64::from(dashpot.node) + 1) * d;
+            let first = u64::from(dashpot.node) * d;
+            let own = first..first + self.components as u64;
             let at = touched.partition_point(|&dof| dof < own.start);
             if touched.get(at).is_some_and(|dof| own.contains(dof)) {
                 others.extend(own.filter(|dof| touched.binary_search(dof).is_err()));
@@ -76,15 +79,15 @@ impl Inertia<'_> {
 
     /// The nodes with dashpots among degrees of freedom that are touched, ascending.
     pub(super) fn coupled_nodes(&self, touched: &[u64]) -> Vec<CoupledNode> {
-        let (d, half) = (self.dimension, 0.5 * self.time_increment);
+        let (d, n, half) = (self.dimension, self.components, 0.5 * self.time_increment);
         let of_dashpot = |dashpot: &Dashpot| {
             let node = dashpot.node as usize;
             let first = touched.binary_search(&((node * d) as u64)).ok()?;
-            let is_held = std::array::from_fn(|c| c < d && self.is_prescribed((node * d + c) as u64));
+            let is_held = std::array::from_fn(|c| c < n && self.is_prescribed((node * d + c) as u64));
             let mut mass = dashpot.matrix.map(|row| row.map(|value| half * value));
             (0..3).for_each(|c| mass[c][c] += self.mass(node));
             let inverse = inverse_of_free(mass, is_held);
-            Some(CoupledNode { places: first..first + d, mass, inverse, matrix: dashpot.matrix })
+            Some(CoupledNode { places: first..first + n, mass, inverse, matrix: dashpot.matrix })
         };
         self.acting().into_iter().filter_map(of_dashpot).collect()
     }

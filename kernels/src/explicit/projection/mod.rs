@@ -182,7 +182,7 @@ impl Projection {
         self.coefficients.len() + self.factor.n_entries() + of_borders + 4 * self.touched.len()
     }
 
-    fn n_rows(&self) -> usize {
+    pub(super) fn n_rows(&self) -> usize {
         self.first.len() - 1
     }
 

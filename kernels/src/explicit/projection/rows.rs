@@ -36,6 +36,21 @@ impl LinearRows {
         self.dofs[terms.clone()].iter().copied().zip(self.coefficients[terms].iter().copied())
     }
 
+    /// Those of these rows that `is_kept` names.
+    pub(in crate::explicit) fn only(&self, is_kept: impl Fn(usize) -> bool) -> Self {
+        let mut first = vec![0];
+        let (mut dofs, mut coefficients) = (Vec::new(), Vec::new());
+        for row in (0..self.n_rows()).filter(|&row| is_kept(row)) {
+            self.terms(row).for_each(|(dof, coefficient)| {
+                dofs.push(dof);
+                coefficients.push(coefficient);
+            });
+            first.push(dofs.len() as u32);
+        }
+        let Self { n_dofs, n_massless, prescribed, .. } = self;
+        Self { first, dofs, coefficients, n_dofs: *n_dofs, n_massless: *n_massless, prescribed: prescribed.clone() }
+    }
+
     /// Whether a degree of freedom is a massless unknown that nothing prescribes: its index.
     pub(super) fn free_massless(&self, dof: u64) -> Option<usize> {
         let index = dof.checked_sub(self.n_dofs)?;

@@ -19,7 +19,15 @@ fn mass(dof: u64) -> f64 {
 
 /// One degree of freedom a node, with these constraints.
 fn inertia<'a>(masses: &'a [f64], constraints: &'a [Constraint]) -> Inertia<'a> {
-    Inertia { dimension: 1, lumped_mass: masses, damping_rate: &[], dashpots: &[], time_increment: 0.0, constraints }
+    Inertia {
+        dimension: 1,
+        components: 1,
+        lumped_mass: masses,
+        damping_rate: &[],
+        dashpots: &[],
+        time_increment: 0.0,
+        constraints,
+    }
 }
 
 fn masses() -> Vec<f64> {
@@ -136,6 +144,7 @@ fn dashpots_are_part_of_the_metric() {
     let constraints = [9, 18].map(|dof| Constraint { dof, signal: 0, value: 0.0 });
     let inertia = Inertia {
         dimension: d,
+        components: d,
         lumped_mass: &lumped_mass,
         damping_rate: &damping_rate,
         dashpots: &dashpots,

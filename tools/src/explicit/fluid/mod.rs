@@ -1,11 +1,11 @@
 //! Fluids in a model: conditions and output requests go to the nodes of the matter that they are for.
 //!
-//! A node of a fluid has a pressure and no displacement. So forces, motions and initial velocities are those of solids, pressures
-//! and flows those of fluids, and a request of a set with nodes of both is divided.
+//! A node of a fluid has a pressure and no displacement. So forces, motions and initial velocities are those of solids, pressures,
+//! flows and constraints of pressures those of fluids, and a request of a set with nodes of both is divided.
 
 mod split;
 
-use pogo_formats::dynamics::{Boundary, BoundaryKind, HistoryRequest, LoadKind, NodalQuantity};
+use pogo_formats::dynamics::{Boundary, BoundaryKind, HistoryRequest, LinearTerm, LoadKind, NodalQuantity};
 use pogo_formats::explicit::{Interface, Model, Setup};
 use pogo_formats::mesh::{Mesh, user_label};
 use pogo_formats::words::counted;
@@ -42,6 +42,9 @@ pub(super) fn divide(model: &mut Model, input: &str, remarks: &mut Remarks) -> R
     let matter = Matter::new(&model.mesh, &twins);
     ties.renumber_fluid(|node| twins.fluid_of.get(&node).copied().unwrap_or(node));
     model.setup.interface = Interface { ties, ..twins.interface };
+    for term in model.setup.linear.terms.iter_mut().filter(|term| term.component == LinearTerm::PRESSURE) {
+        term.node = twins.fluid_of.get(&term.node).copied().unwrap_or(term.node);
+    }
     loads(&mut model.setup, &model.mesh, &matter, &mut notes)?;
     boundaries(&mut model.setup, &matter, &mut notes)?;
     histories(&mut model.setup, &model.mesh, &matter, &mut notes)?;

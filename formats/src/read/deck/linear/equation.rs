@@ -3,7 +3,7 @@
 use super::super::data::{Entry, entries};
 use super::super::lexer::{Card, Place};
 use super::super::log::Log;
-use super::{Linear, ROTATION, dof};
+use super::{Linear, PRESSURE_DOF, ROTATION, dof};
 use crate::dynamics::LinearTerm;
 
 /// Terms of an equation on a data line.
@@ -48,9 +48,11 @@ impl Linear<'_> {
     /// The term that begins with a column of a line.
     fn written(&self, line: &Entry, column: usize, log: &mut Log) -> Option<Written> {
         let nodes = self.nodes(&line.text(column), line.place, log)?;
-        let Some(dof) = dof(line, column + 1, self.dimension) else {
+        let pressure = Some(PRESSURE_DOF).filter(|&dof| line.whole(column + 1) == Some(dof.into()));
+        let Some(dof) = pressure.or_else(|| dof(line, column + 1, self.dimension)) else {
             let text = line.text(column + 1);
-            log.error(line.place, format!("`{text}` is no component of a displacement that an equation can have"));
+            let has = "an equation has components of displacements, or pressures of fluids (8)";
+            log.error(line.place, format!("`{text}` is no degree of freedom of an equation: {has}"));
             return None;
         };
         let Some(coefficient) = line.real(column + 2).filter(|value| value.is_finite()) else {
@@ -70,8 +72,12 @@ impl Linear<'_> {
         if terms.iter().all(|term| term.coefficient == 0.) {
             return log.error(place, "an equation with no factor other than 0");
         }
-        let turning = terms.iter().filter(|term| term.dof > ROTATION);
-        if let Some(term) = turning.clone().find(|term| !self.turn(&term.nodes)) {
+        if let Some(term) = terms.iter().find(|term| (term.dof == PRESSURE_DOF) != (terms[0].dof == PRESSURE_DOF)) {
+            let text = "an equation of pressures (8) and displacements: solids and fluids touch where they share nodes, or by *TIE";
+            return log.error(term.place, text);
+        }
+        let mut turning = terms.iter().filter(|term| term.dof > ROTATION && term.dof != PRESSURE_DOF);
+        if let Some(term) = turning.find(|term| !self.turn(&term.nodes)) {
             let text = "a rotation in an equation: only reference nodes of rigid bodies and couplings turn";
             return log.error(term.place, text);
         }
@@ -105,9 +111,13 @@ impl Linear<'_> {
                 log.error(entry.place, text + ": give sets of one length, or a single second node");
                 continue;
             }
+            let begin = self.deck.rows.n_rows();
             for (k, &node) in first.iter().enumerate() {
                 let other = if second.len() == 1 { second[0] } else { second[k] };
                 self.join(&format!("*MPC, {kind}"), node, &[(other, 1.)]);
+            }
+            if kind == "TIE" {
+                self.deck.joins.push(begin..self.deck.rows.n_rows());
             }
         }
     }

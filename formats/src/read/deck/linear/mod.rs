@@ -1,7 +1,8 @@
 //! Linear constraints of a deck: `*TRANSFORM`, `*EQUATION`, `*MPC`, `*TIE`, `*RIGID BODY` and `*COUPLING`.
 //!
 //! Rows refer to the nodes of the deck. Components 0, 1 and 2 are displacements, [`ROTATION`] and the two after it rotations,
-//! [`OWN_AXIS`] and the two after it displacements along the axes that `*TRANSFORM` gives a node.
+//! [`OWN_AXIS`] and the two after it displacements along the axes that `*TRANSFORM` gives a node, and [`LinearTerm::PRESSURE`] is the
+//! pressure of a fluid.
 //! [`from_deck`](crate::explicit) keeps what has mass and makes massless unknowns of the rest.
 
 mod body;
@@ -28,11 +29,13 @@ use crate::vector::Vector;
 pub(crate) const ROTATION: u8 = 3;
 /// Component of the displacement along the first axis of a node's own.
 pub(crate) const OWN_AXIS: u8 = 6;
+/// The degree of freedom of decks that is the pressure of a fluid.
+const PRESSURE_DOF: u8 = 8;
 
 /// Linear constraints between the nodes of a deck.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeckLinear {
-    /// Rows over components 0 to 8 of nodes.
+    /// Rows over components 0 to 8 of nodes, and over pressures.
     pub rows: LinearConstraints,
     /// Prescribed rotations, and displacements along a node's own axes, by that component.
     pub prescribed: Vec<Boundary>,
@@ -40,6 +43,8 @@ pub(crate) struct DeckLinear {
     pub moments: Vec<(u8, Load)>,
     /// Surfaces of `*TIE`: those of fluids are no rows.
     pub ties: Vec<DeckTie>,
+    /// Rows of `*MPC, TIE`, which joins the pressures of fluids, too.
+    pub joins: Vec<Range<usize>>,
 }
 
 /// A `*TIE` of two surfaces.
@@ -173,8 +178,11 @@ impl<'a> Linear<'a> {
         std::array::from_fn(|c| x.get(c).copied().unwrap_or(0.))
     }
 
-    /// The terms of a degree of freedom from 1 to 6 of a node, along its own axes where it has some.
+    /// The terms of a degree of freedom of a node, along its own axes where it has some.
     fn terms(&self, node: u32, dof: u8, factor: f64) -> Vec<LinearTerm> {
+        if dof == PRESSURE_DOF {
+            return vec![LinearTerm { node, component: LinearTerm::PRESSURE, coefficient: factor }];
+        }
         let (first, axis) = if dof > 3 { (ROTATION, dof - 4) } else { (0, dof - 1) };
         let Some(axes) = self.axes_of.get(&node) else {
             return vec![LinearTerm { node, component: first + axis, coefficient: factor }];
