@@ -7,5 +7,6 @@ pub mod inputs;
 pub mod maps;
 pub mod memory;
 pub mod messages;
+pub mod parallel;
 pub mod signals;
 pub mod threads;

@@ -19,6 +19,7 @@
 //! give at once, and far less where their times are spread over several δ, because its mean over x is 0.
 
 use pogo_formats::eikonal::ecg::Template;
+use pogo_formats::system::parallel;
 use pogo_formats::vector::dot;
 use rayon::prelude::*;
 
@@ -132,7 +133,7 @@ fn spread<T: Real, const N: usize>(
         }
         sums
     };
-    let pieces: Vec<Vec<f64>> = (0..n_pieces).into_par_iter().map(of_piece).collect();
+    let pieces: Vec<Vec<f64>> = parallel::map(n_pieces, &of_piece);
     let mut pieces = pieces.into_iter();
     let mut total = pieces.next().unwrap_or_default();
     pieces.for_each(|piece| total.iter_mut().zip(piece).for_each(|(sum, value)| *sum += value));

@@ -1,7 +1,7 @@
 //! Where the wave came from, and how fast it went.
 
+use pogo_formats::system::parallel;
 use pogo_formats::vector::{cross, dot};
-use rayon::prelude::*;
 
 use super::local::{Reference, edge, others, tetrahedron, triangle};
 use super::problem::EikonalProblem;
@@ -45,7 +45,7 @@ pub fn predecessors<T: Real>(problem: &EikonalProblem, starts: &[(u32, f64)], ti
         let found = upwind(problem, time, node);
         found.map_or(Predecessor::NONE, |(element, weight)| Predecessor { element, weight: weight.map(|w| w as f32) })
     };
-    (0..problem.mesh.n_nodes()).into_par_iter().map(of).collect()
+    parallel::map(problem.mesh.n_nodes(), &of)
 }
 
 /// The element through which the wave came to a node, and the weights of its corners in the point where it entered. None where
@@ -115,5 +115,5 @@ pub(super) fn gradient<T: Real>(problem: &EikonalProblem, time: &[T], e: usize) 
 /// not reached; +∞ where all corners have the same time.
 pub fn conduction_speed<T: Real>(problem: &EikonalProblem, time: &[T]) -> Vec<f32> {
     let of = |e: usize| gradient(problem, time, e).map_or(0.0, |g| (1.0 / dot(g, g).sqrt()) as f32);
-    (0..problem.mesh.n_elements()).into_par_iter().map(of).collect()
+    parallel::map(problem.mesh.n_elements(), &of)
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel;
 
 use super::problem::{Arrival, Statistics};
 use super::products::Elements;
@@ -203,7 +203,7 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Sweeper<'a, T, E, N> {
                 (0..self.pieces.domain.len()).filter(|&piece| state.piece_changed[piece].load(Relaxed)).collect();
             let take = |&piece: &usize| self.take_over(&state, piece, sweep, limit);
             let taken: Vec<(Vec<u32>, T)> = if share && active.len() > 1 && fresh.len() > SHARED {
-                active.par_iter().map(take).collect()
+                parallel::map(active.len(), &|at| take(&active[at]))
             } else {
                 active.iter().map(take).collect()
             };
@@ -292,7 +292,9 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Sweeper<'a, T, E, N> {
     fn pass_on_all(&self, state: &State<T>, fresh: &[u32], sweep: u32, share: bool) -> Part<T> {
         let none = Part { solves: 0, least: T::INFINITY };
         if share && fresh.len() > SHARED {
-            fresh.par_chunks(TASK).map(|nodes| self.pass_on(state, nodes, sweep)).reduce(|| none, join)
+            let nodes_of = |at: usize| &fresh[at * TASK..((at + 1) * TASK).min(fresh.len())];
+            let parts = parallel::map(fresh.len().div_ceil(TASK), &|at| self.pass_on(state, nodes_of(at), sweep));
+            parts.into_iter().fold(none, join)
         } else {
             self.pass_on(state, fresh, sweep)
         }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use pogo_formats::system::parallel;
 use pogo_formats::voxel::{BrickNodes, BricksView, morton_position};
 use rayon::prelude::*;
 
@@ -104,9 +105,9 @@ impl Batches {
 
     /// Calls `act` with the elements of every batch, in parallel; batches that share a node one after the other, always
     /// in the same order.
-    pub fn for_each(&self, act: impl Fn(Range<usize>) + Sync) {
+    pub fn for_each(&self, act: &(dyn Fn(Range<usize>) + Sync)) {
         for colour in &self.colours {
-            colour.par_iter().for_each(|&batch| act(self.elements(batch)));
+            parallel::for_each(colour.len(), &|at| act(self.elements(colour[at])));
         }
     }
 }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::multigrid::{Coarse, Smoother, StepVectors};
 use super::number::from_half;
-use super::product::{Product, Scratch};
+use super::product::{Product, Scratch, Sink};
 use super::share::Share;
 use crate::shared::Shared;
 use crate::simd::Real;
@@ -44,7 +44,7 @@ impl<'a, T: Real> Fine<'a, T> {
     }
 
     /// K x, handed to `sink` brick by brick. Values of x of nodes of other ranks are fetched.
-    pub fn apply(&mut self, x: &mut [T], sink: impl Fn(usize, &mut [T]) -> f64 + Sync) -> f64 {
+    pub fn apply(&mut self, x: &mut [T], sink: Sink<'_, T>) -> f64 {
         self.products += 1.0;
         self.product.fetch(x);
         self.product.apply_arranged(x, &mut self.scratch, sink)
@@ -55,7 +55,7 @@ impl<'a, T: Real> Fine<'a, T> {
         self.smooth(r, true);
         let (mut z, mut residual) = (std::mem::take(&mut self.z), std::mem::take(&mut self.before));
         let out = Shared::new(&mut residual);
-        self.apply(&mut z, |first, y| {
+        self.apply(&mut z, &|first, y| {
             // SAFETY: each brick has its own nodes.
             let residual = unsafe { out.part(3 * first..3 * first + y.len()) };
             for ((residual, &r), &y) in residual.iter_mut().zip(&r[3 * first..]).zip(&*y) {
@@ -99,7 +99,7 @@ impl<'a, T: Real> Fine<'a, T> {
             } else {
                 self.product.fetch(&mut z);
                 self.products += 1.0;
-                self.product.apply_arranged(&z, &mut self.scratch, |first, y| {
+                self.product.apply_arranged(&z, &mut self.scratch, &|first, y| {
                     advance(&z, first, y);
                     0.0
                 });

@@ -2,9 +2,13 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use pogo_formats::system::parallel;
 use rayon::prelude::*;
 
 use crate::shared::Shared;
+
+/// Sources, or keys, that a thread takes at a time.
+const SHARE: usize = 1 << 10;
 
 /// A list of values for each index.
 #[derive(Debug, Clone, Default)]
@@ -35,9 +39,8 @@ impl<T: Copy + Default + Ord + Send + Sync> Lists<T> {
     ) -> Self {
         let next: Vec<AtomicU32> = (0..n).into_par_iter().map(|_| AtomicU32::new(0)).collect();
         let add = |key: u32| next[key as usize].fetch_add(1, Relaxed);
-        let sources = || (0..n_sources).into_par_iter().with_min_len(1 << 10);
-        sources().for_each(|source| {
-            for (key, _) in entries(source) {
+        parallel::for_ranges(n_sources, SHARE, &|sources| {
+            for (key, _) in sources.flat_map(&entries) {
                 add(key);
             }
         });
@@ -46,16 +49,18 @@ impl<T: Copy + Default + Ord + Send + Sync> Lists<T> {
         let n_values = first.last().map_or(0, |&end| end as usize);
         let mut values = vec![T::default(); n_values];
         let shared = Shared::new(&mut values);
-        sources().for_each(|source| {
-            for (key, value) in entries(source) {
+        parallel::for_ranges(n_sources, SHARE, &|sources| {
+            for (key, value) in sources.flat_map(&entries) {
                 let at = add(key) as usize;
                 // SAFETY: each entry is counted out once.
                 unsafe { shared.part(at..at + 1)[0] = value };
             }
         });
-        (0..n).into_par_iter().with_min_len(1 << 10).for_each(|key| {
-            // SAFETY: each key has a range of its own.
-            unsafe { shared.part(first[key] as usize..first[key + 1] as usize) }.sort_unstable();
+        parallel::for_ranges(n, SHARE, &|keys| {
+            for key in keys {
+                // SAFETY: each key has a range of its own.
+                unsafe { shared.part(first[key] as usize..first[key + 1] as usize) }.sort_unstable();
+            }
         });
         Self { first, values }
     }
@@ -84,9 +89,9 @@ pub(crate) fn joined<T: Copy + Default + Send + Sync>(parts: &[Vec<T>]) -> Vec<T
     let first = starts(parts.iter().map(|part| part.len() as u32));
     let mut out = vec![T::default(); first.last().map_or(0, |&end| end as usize)];
     let to = Shared::new(&mut out);
-    parts.par_iter().zip(&first).for_each(|(part, &first)| {
+    parallel::for_each(parts.len(), &|at| {
         // SAFETY: each part has a range of its own.
-        unsafe { to.part(first as usize..first as usize + part.len()) }.copy_from_slice(part);
+        unsafe { to.part(first[at] as usize..first[at + 1] as usize) }.copy_from_slice(&parts[at]);
     });
     out
 }

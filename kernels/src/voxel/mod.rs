@@ -32,6 +32,6 @@ pub use multigrid::{CycleKind, CycleSettings};
 pub(crate) use multigrid::{FACTORISED, PLACES, place_of};
 pub use problem::{FixedDof, Lame, Moduli, NodalForce, Ratios, StaticProblem};
 pub(crate) use problem::{Stopping, Voxels};
-pub use product::{Grid, Joined, NodeTables, Product, Scratch, most_ranks};
+pub use product::{Grid, Joined, NodeTables, Product, Scratch, Sink, most_ranks};
 pub use share::RankShares;
 pub use solve::StaticSolver;

@@ -4,6 +4,7 @@
 //! then y, then z, brick by brick as before. Word z of a mask then holds a plane, byte y of it a row, bit x a node; what
 //! a row has is contiguous, so that few instructions lay it out or put it together.
 
+use pogo_formats::system::parallel;
 use pogo_formats::voxel::{BricksView, masks::Mask};
 use rayon::prelude::*;
 
@@ -89,7 +90,7 @@ impl Rows {
     pub fn renumber(&self, bricks: &BricksView, elements: &mut Elements) {
         let mut table = vec![0_u32; bricks.n_nodes()];
         let shared = Shared::new(&mut table);
-        (0..bricks.n_bricks()).into_par_iter().for_each(|brick| {
+        parallel::for_each(bricks.n_bricks(), &|brick| {
             let mut places = [0; 512];
             let (n, first) = (self.places(bricks, brick, &mut places), bricks.node_first[brick]);
             // SAFETY: each brick has nodes of its own.
@@ -102,7 +103,7 @@ impl Rows {
     /// Puts the values of all nodes, (n_nodes, 3), in rows, or back.
     pub fn arrange<T: Real>(&self, bricks: &BricksView, values: &mut [T], back: bool) {
         let shared = Shared::new(values);
-        (0..bricks.n_bricks()).into_par_iter().for_each(|brick| {
+        parallel::for_each(bricks.n_bricks(), &|brick| {
             let range = 3 * bricks.node_first[brick] as usize..3 * bricks.node_first[brick + 1] as usize;
             // SAFETY: each brick has nodes of its own.
             self.arrange_brick(bricks, brick, unsafe { shared.part(range) }, back);

@@ -14,6 +14,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use pogo_formats::system::parallel;
 use rayon::prelude::*;
 
 use super::elements::Batches;
@@ -88,7 +89,7 @@ impl Share {
         let sums: Vec<f64> = if self.numbers().len() <= CHUNK {
             self.own.clone().map(part).collect()
         } else {
-            self.own.clone().into_par_iter().map(part).collect()
+            parallel::map(self.own.len(), &|at| part(self.own.start + at))
         };
         sum_over(&self.ranks, sums)
     }

@@ -265,7 +265,7 @@ impl<'s, 'a, T: Real> State<'s, 'a, T> {
         let (fine, forces) = (&mut self.levels.fine, &self.forces);
         let (product, scratch) = (&fine.product, &mut fine.scratch);
         let out = Shared::new(&mut self.r);
-        let sink = |first: usize, y: &mut [f64]| {
+        let sink = &|first: usize, y: &mut [f64]| {
             // SAFETY: each brick has its own nodes.
             let r = unsafe { out.part(3 * first..3 * first + y.len()) };
             y.iter_mut().for_each(|y| *y = -*y);
@@ -312,7 +312,7 @@ impl<T: Real> Steps for State<'_, '_, T> {
         fine.product.fetch(&mut self.p);
         fine.products += 1.0;
         let (p, out) = (&self.p, Shared::new(&mut product));
-        self.curvature = fine.product.apply_arranged(p, &mut fine.scratch, |first, y| {
+        self.curvature = fine.product.apply_arranged(p, &mut fine.scratch, &|first, y| {
             // SAFETY: each brick has its own nodes.
             unsafe { out.part(3 * first..3 * first + y.len()) }.copy_from_slice(y);
             p[3 * first..].iter().zip(&*y).map(|(&p, &y)| p.to_f64() * y.to_f64()).sum()

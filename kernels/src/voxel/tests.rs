@@ -52,7 +52,7 @@ fn the_product_is_that_of_the_elements() {
         let mut expected = plain(&bricks, &stiffness, &cube, &x);
         product.fixed().iter().for_each(|&dof| expected[dof as usize] = 0.0);
         let y = std::sync::Mutex::new(vec![0.0; x.len()]);
-        let dot = product.apply(&x, &mut Scratch::default(), |first, part| {
+        let dot = product.apply(&x, &mut Scratch::default(), &|first, part| {
             y.lock().unwrap()[3 * first..3 * first + part.len()].copy_from_slice(part);
             part.iter().zip(&x[3 * first..]).map(|(y, x)| x * y).sum()
         });
@@ -332,7 +332,7 @@ fn equal_ratios_by_class_are_one_ratio() {
         let product = Product::new(&problem, vec![1, 5]);
         let x: Vec<f64> = (0..3 * problem.bricks.n_nodes()).map(|i| random(i as u64 + 7) - 0.5).collect();
         let y = std::sync::Mutex::new(vec![0.0; x.len()]);
-        product.apply(&x, &mut Scratch::default(), |first, part| {
+        product.apply(&x, &mut Scratch::default(), &|first, part| {
             y.lock().unwrap()[3 * first..3 * first + part.len()].copy_from_slice(part);
             0.0
         });

@@ -1,7 +1,8 @@
 //! Operations on long vectors, in parallel where that is faster, with sums in one order.
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel;
 
+use crate::shared::Shared;
 use crate::simd::Real;
 
 /// Numbers that a thread takes at a time: those of 4,096 nodes.
@@ -23,7 +24,11 @@ pub(crate) fn dot<T: Real>(a: &[T], b: &[T]) -> f64 {
     if a.len() <= CHUNK {
         return part((a, b));
     }
-    let sums: Vec<f64> = a.par_chunks(CHUNK).zip(b.par_chunks(CHUNK)).map(part).collect();
+    let n = a.len().min(b.len());
+    let sums = parallel::map(n.div_ceil(CHUNK), &|at| {
+        let numbers = at * CHUNK..((at + 1) * CHUNK).min(n);
+        part((&a[numbers.clone()], &b[numbers]))
+    });
     sums.iter().sum()
 }
 
@@ -32,7 +37,11 @@ pub(crate) fn for_parts<T: Real>(y: &mut [T], act: impl Fn(usize, &mut [T]) + Sy
     if y.len() <= 2 * CHUNK {
         act(0, y);
     } else {
-        y.par_chunks_mut(CHUNK).enumerate().for_each(|(i, part)| act(i * CHUNK, part));
+        let (n, y) = (y.len(), Shared::new(y));
+        parallel::for_ranges(n, CHUNK, &|range| {
+            // SAFETY: each range is one thread's own.
+            act(range.start, unsafe { y.part(range.clone()) });
+        });
     }
 }
 

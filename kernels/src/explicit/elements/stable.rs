@@ -13,7 +13,7 @@
 use std::ops::Range;
 
 use pogo_formats::mesh::{ElementKind, ElementShape, GroupView, MeshView};
-use rayon::prelude::*;
+use pogo_formats::system::parallel;
 
 use super::SectionProperties;
 use super::shape::gradients;
@@ -72,14 +72,13 @@ pub fn stable_increment_of(
             return Err(ElementError::Length { what, expected, found });
         }
     }
-    let factor = |element: usize| stiffness_factor.get(element).copied().unwrap_or(1.0);
     let (stiffness, _) = sum_to_nodes(mesh, sections.len(), |element| {
         let section = &sections[element.section];
-        Some(nodal_stiffness(element, section, factor(element.index)))
+        Some(nodal_stiffness(element, section, factor_of(stiffness_factor, element.index)))
     })?;
     // w_I is an element's weight at a node, W_I the sum, m_I w_I / W_I its share of the mass: what it lacks of W_I / m_I.
     let ratio: Vec<f64> = stiffness.into_iter().zip(lumped_mass).map(|(weight, mass)| weight / mass).collect();
-    let mut search = Search { mesh, ratio, factor, laws: Vec::new(), worst: None };
+    let mut search = Search { mesh, ratio, stiffness_factor, laws: Vec::new(), worst: None };
     let mut first = 0;
     for group in &mesh.groups {
         search.laws = sections.iter().map(|section| Law::new(group.kind, section)).collect();
@@ -162,17 +161,22 @@ impl Law {
     }
 }
 
-struct Search<'a, F> {
+fn factor_of(stiffness_factor: &[f64], element: usize) -> f64 {
+    stiffness_factor.get(element).copied().unwrap_or(1.0)
+}
+
+struct Search<'a> {
     mesh: &'a MeshView<'a>,
     /// W_I / m_I, (n_nodes,).
     ratio: Vec<f64>,
-    factor: F,
+    /// As in [`stable_increment`].
+    stiffness_factor: &'a [f64],
     /// One a section.
     laws: Vec<Law>,
     worst: Found,
 }
 
-impl<F: Fn(usize) -> f64 + Sync> Search<'_, F> {
+impl Search<'_> {
     /// Raises `worst` by the elements of a group.
     fn group(&mut self, group: &GroupView, first: usize) {
         match group.kind.shape() {
@@ -188,24 +192,20 @@ impl<F: Fn(usize) -> f64 + Sync> Search<'_, F> {
     fn group_of<const N: usize, const W: usize>(&mut self, group: &GroupView, first: usize) {
         let n = group.labels.len();
         // The bound tells where the stiffest elements may be: with one of them first, most others need no look.
-        let promising = (0..n.div_ceil(CHUNK))
-            .into_par_iter()
-            .filter_map(|chunk| {
-                (chunk * CHUNK..((chunk + 1) * CHUNK).min(n))
-                    .map(|i| Some((self.bound::<N>(group, i), i)))
-                    .fold(None, larger)
-            })
-            .reduce_with(|a, b| if b.0 > a.0 || (b.0 == a.0 && b.1 < a.1) { b } else { a });
+        let bounds = parallel::map(n.div_ceil(CHUNK), &|chunk| {
+            let elements = chunk * CHUNK..((chunk + 1) * CHUNK).min(n);
+            elements.map(|i| Some((self.bound::<N>(group, i), i))).fold(None, larger)
+        });
+        let promising = bounds.into_iter().fold(None, larger);
         if let Some((_, i)) = promising {
             self.worst = larger(self.worst, self.eigenvalue_above::<N, W>(group, first, i, self.worst));
         }
         for window in (0..n).step_by(WINDOW) {
             let end = (window + WINDOW).min(n);
-            let found: Vec<Found> = (window..end)
-                .into_par_iter()
-                .step_by(CHUNK)
-                .map(|chunk| self.chunk::<N, W>(group, first, chunk..(chunk + CHUNK).min(end)))
-                .collect();
+            let found: Vec<Found> = parallel::map((end - window).div_ceil(CHUNK), &|chunk| {
+                let begin = window + chunk * CHUNK;
+                self.chunk::<N, W>(group, first, begin..(begin + CHUNK).min(end))
+            });
             self.worst = found.into_iter().fold(self.worst, larger);
         }
     }
@@ -213,20 +213,20 @@ impl<F: Fn(usize) -> f64 + Sync> Search<'_, F> {
     /// Raises `worst` by a range of the elements of a group: with the widest registers that the machine has, which give
     /// the same bits.
     fn chunk<const N: usize, const W: usize>(&self, group: &GroupView, first: usize, range: Range<usize>) -> Found {
-        struct Range<'a, F, const N: usize, const W: usize> {
-            search: &'a Search<'a, F>,
+        struct Range<'a, const N: usize, const W: usize> {
+            search: &'a Search<'a>,
             group: &'a GroupView<'a>,
             first: usize,
             range: std::ops::Range<usize>,
         }
-        impl<F: Fn(usize) -> f64 + Sync, const N: usize, const W: usize> Kernel for Range<'_, F, N, W> {
+        impl<const N: usize, const W: usize> Kernel for Range<'_, N, W> {
             type Output = Found;
             #[inline(always)]
             fn run<I: InstructionSet>(self) -> Found {
                 self.search.range::<N, W>(self.group, self.first, self.range)
             }
         }
-        Level::detect().run(Range::<F, N, W> { search: self, group, first, range })
+        Level::detect().run(Range::<N, W> { search: self, group, first, range })
     }
 
     #[inline(always)]
@@ -260,7 +260,7 @@ impl<F: Fn(usize) -> f64 + Sync> Search<'_, F> {
     ) -> Found {
         let element = element(self.mesh, group, first, i);
         let law = &self.laws[element.section];
-        let factor = (self.factor)(element.index);
+        let factor = factor_of(self.stiffness_factor, element.index);
         let stiffness = Stiffness::<N>::new(&law.elastic, &element.positions);
         let mut mass = [0.0; N];
         for (node, mass) in mass.iter_mut().enumerate() {

@@ -4,6 +4,7 @@ use pogo_formats::explicit::block::DeviceView;
 use pogo_formats::explicit::block::grid;
 use pogo_formats::explicit::block::grid::{CORNERS, Grid, NOTHING, WHOLE};
 use pogo_formats::mesh::ElementKind;
+use pogo_formats::system::parallel;
 use rayon::prelude::*;
 
 use super::super::Problem;
@@ -107,7 +108,7 @@ impl Tiles {
                 && blocks.runs(b).all(|run| run.elements.iter().all(|&e| problem.stiffness_factor_of(e) == 1.0))
         };
         let n_blocks = blocks.n_blocks();
-        let rest: Vec<bool> = (0..n_blocks).into_par_iter().with_min_len(16).map(all_free).collect();
+        let rest: Vec<bool> = parallel::map(n_blocks, &all_free);
         for b in (0..n_blocks).filter(|&b| !rest[b]) {
             free[blocks.own_nodes(b)].fill(false);
         }
@@ -116,7 +117,7 @@ impl Tiles {
             true if device.later(b).iter().any(|&node| !free[node as usize]) => Role::PassesOn,
             true => Role::Rests,
         };
-        let roles: Vec<Role> = (0..n_blocks).into_par_iter().with_min_len(16).map(role).collect();
+        let roles: Vec<Role> = parallel::map(n_blocks, &role);
         let computed = (0..n_blocks).filter(|&b| roles[b] != Role::Rests).map(|b| blocks.own_nodes(b).len());
         if 2 * computed.sum::<usize>() > n_nodes {
             return None;

@@ -6,7 +6,7 @@
 //! nodes of its own ([`Tiles::of_part`]).
 
 use pogo_formats::explicit::block::{BlocksView, DeviceView};
-use rayon::prelude::*;
+use pogo_formats::system::parallel;
 
 use super::grids::{Role, Tiles};
 use crate::dynamics::HaloLists;
@@ -149,7 +149,7 @@ impl ElementLists {
             }
             (role, read)
         };
-        let of_blocks: Vec<_> = (0..blocks.n_blocks()).into_par_iter().with_min_len(16).map(of_block).collect();
+        let of_blocks: Vec<_> = parallel::map(blocks.n_blocks(), &of_block);
         let (mut roles, mut sent) = (Vec::with_capacity(of_blocks.len()), Senders::new(devices));
         for (role, read) in of_blocks {
             roles.push(role);

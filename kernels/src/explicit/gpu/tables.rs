@@ -7,6 +7,7 @@ use pogo_formats::explicit::block::corner::{self, MOST_LOCAL_NODES, local_node};
 use pogo_formats::explicit::block::ring::shape;
 use pogo_formats::explicit::block::{DeviceTables, DeviceView};
 use pogo_formats::mesh::ElementKind;
+use pogo_formats::system::parallel;
 use rayon::prelude::*;
 
 use super::super::{Problem, StepperError};
@@ -122,7 +123,7 @@ fn fan_blocks(problem: &Problem, device: &DeviceView) -> Result<Vec<bool>, Stepp
         device.fan_material.get(b).is_some_and(|&material| material != DeviceTables::NO_FANS)
             && (problem.stiffness_factor.is_empty() || !blocks.runs(b).any(|run| run.elements.iter().any(is_scaled)))
     };
-    let fans: Vec<bool> = (0..blocks.n_blocks()).into_par_iter().map(by_fans).collect();
+    let fans: Vec<bool> = parallel::map(blocks.n_blocks(), &by_fans);
     let bare = |&b: &usize| {
         let colours = &device.colour_first[b..b + 2];
         let is_plane = problem.mesh.dimension == 2;

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use pogo_formats::domains::SubDomainsView;
 use pogo_formats::eikonal::EikonalMeshView;
+use pogo_formats::system::parallel;
 use rayon::prelude::*;
 
 use crate::device::{append, read};
@@ -164,7 +165,7 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Domains<'a, T, E, N> {
                     part.activate_own(sweep, self.mesh.neighbours_of(node as usize));
                 }
             }
-            parts.par_iter().enumerate().for_each(|(domain, part)| self.send(domain, part, sweep));
+            parallel::for_each(parts.len(), &|domain| self.send(domain, &parts[domain], sweep));
             self.exchange.deliver(Receivers::Readers);
             parts.par_iter_mut().enumerate().for_each(|(domain, part)| self.receive(domain, part, sweep));
         }
@@ -212,14 +213,17 @@ impl<'a, T: Real, E: Elements<T, N>, const N: usize> Domains<'a, T, E, N> {
     /// Computes the active nodes of all sub-domains once.
     fn sweep(&self, parts: &[Part<T>], active: &[usize]) -> Vec<Found<T>> {
         if self.approach == Approach::Second {
-            return active.par_iter().map(|&domain| self.in_turn(domain, &parts[domain])).collect();
+            return parallel::map(active.len(), &|at| self.in_turn(active[at], &parts[active[at]]));
         }
         let tasks = active.iter().flat_map(|&domain| {
             let part = &parts[domain];
             part.active.chunks(NODES_OF_TASK).map(move |nodes| (domain, part, nodes))
         });
         let tasks: Vec<(usize, &Part<T>, &[u32])> = tasks.collect();
-        tasks.into_par_iter().map(|(domain, part, nodes)| self.at_once(domain, part, nodes)).collect()
+        parallel::map(tasks.len(), &|at| {
+            let (domain, part, nodes) = tasks[at];
+            self.at_once(domain, part, nodes)
+        })
     }
 
     /// First approach: some active nodes, with the times of the sweep before.

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use pogo_formats::spring::{DIRECTION_BITS, DIRECTIONS, N_DIRECTIONS, SpringGridView, SpringMeshView};
+use pogo_formats::system::parallel;
 use rayon::prelude::*;
 
 use super::lattice::Lattice;
@@ -260,7 +261,7 @@ fn halos(
     additions: &[([u32; 2], u32)],
 ) -> Result<(Vec<usize>, Vec<u32>), SpringError> {
     let n_blocks = mesh.n_particles().div_ceil(block);
-    let own: Vec<Vec<u32>> = (0..n_blocks).into_par_iter().map(|b| own_halo(mesh, block, b)).collect();
+    let own: Vec<Vec<u32>> = parallel::map(n_blocks, &|b| own_halo(mesh, block, b));
     let mut further = vec![Vec::new(); n_blocks];
     for &([i, j], _) in additions {
         for (from, to) in [(i, j), (j, i)] {

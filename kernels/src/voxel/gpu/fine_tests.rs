@@ -56,7 +56,7 @@ fn fixed(view: &BricksView) -> Vec<u32> {
 /// K x on the CPU.
 fn expected<T: Real>(product: &Product, x: &[T]) -> Vec<T> {
     let y = Mutex::new(vec![T::default(); x.len()]);
-    product.apply(x, &mut Scratch::default(), |first, part| {
+    product.apply(x, &mut Scratch::default(), &|first, part| {
         y.lock().unwrap()[3 * first..3 * first + part.len()].copy_from_slice(part);
         0.0
     });

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use pogo_formats::system::parallel;
 use pogo_formats::voxel::{BricksView, morton_position};
 use rayon::prelude::*;
 
@@ -450,7 +451,7 @@ impl Gathering {
         let (transfer, n) = (&level.transfer, level.n / 3);
         let mut owner = vec![0_u32; transfer.fine.len()];
         let owners = Shared::new(&mut owner);
-        (0..level.nodes.len()).into_par_iter().for_each(|element| {
+        parallel::for_each(level.nodes.len(), &|element| {
             for (fine, place) in transfer.of(element) {
                 // SAFETY: each finer node belongs to one element.
                 unsafe { owners.part(fine..fine + 1)[0] = (element << 5 | place) as u32 };
@@ -470,11 +471,11 @@ impl Gathering {
                 here.map(move |(fine, place)| (fine as u32) << 2 | powers[place])
             })
         };
-        let counts: Vec<u32> = (0..n).into_par_iter().map(|node| of_node(node).count() as u32).collect();
+        let counts: Vec<u32> = parallel::map(n, &|node| of_node(node).count() as u32);
         let first = starts(counts.into_iter());
         let mut entries = vec![0_u32; first[n] as usize];
         let gathered = Shared::new(&mut entries);
-        (0..n).into_par_iter().for_each(|node| {
+        parallel::for_each(n, &|node| {
             // SAFETY: each node has a range of its own.
             let to = unsafe { gathered.part(first[node] as usize..first[node + 1] as usize) };
             to.iter_mut().zip(of_node(node)).for_each(|(to, entry)| *to = entry);
@@ -507,7 +508,7 @@ impl Rounded {
         let (mut column, mut value, mut ninth) =
             (vec![0_u32; n_blocks], vec![[0_u16; 8]; n_blocks], vec![0_u16; n_blocks]);
         let parts = (Shared::new(&mut column), Shared::new(&mut value), Shared::new(&mut ninth));
-        (0..blocks.first.len() - 1).into_par_iter().for_each(|row| {
+        parallel::for_each(blocks.first.len() - 1, &|row| {
             let range = blocks.first[row] as usize..blocks.first[row + 1] as usize;
             // Columns of blocks become rows.
             let block = |at: usize| -> [f64; 9] {

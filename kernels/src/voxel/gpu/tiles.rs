@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use pogo_formats::system::parallel;
 use pogo_formats::voxel::BricksView;
 use rayon::prelude::*;
 
@@ -63,7 +64,7 @@ impl Bits {
         // SAFETY: any bytes are valid, and bytes may lie anywhere. (Devices are used on little-endian machines.)
         let (_, bytes, _) = unsafe { bits.align_to_mut::<u8>() };
         let shared = Shared::new(bytes);
-        (0..bricks.n_bricks()).into_par_iter().for_each(|brick| {
+        parallel::for_each(bricks.n_bricks(), &|brick| {
             let corner = bricks.corner(brick).map(|c| c as usize);
             let rows = in_rows(&masks[8 * brick..8 * brick + 8]).map(u64::to_le_bytes);
             for (row, &bits) in rows.as_flattened().iter().enumerate() {
@@ -169,7 +170,7 @@ impl Tiles {
         {
             let order = Shared::new(&mut out.order);
             let (first, planes) = (&out.first, &out.planes);
-            (0..n_bricks).into_par_iter().for_each(|brick| {
+            parallel::for_each(n_bricks, &|brick| {
                 let range = bricks.node_first[brick] as usize..bricks.node_first[brick + 1] as usize;
                 // SAFETY: each brick has nodes of its own.
                 let order = unsafe { order.part(range) };
@@ -263,7 +264,7 @@ impl Tiles {
         let mut halo = vec![0_u32; n as usize];
         let out = Shared::new(&mut halo);
         let (first, planes, n_tiles) = (&self.first, &self.planes, self.n_tiles);
-        (0..first.len()).into_par_iter().for_each(|tile| {
+        parallel::for_each(first.len(), &|tile| {
             let z = first[tile].1;
             let corner = [tile % n_tiles[0] * TILE, tile / n_tiles[0] * TILE];
             for (i, plane) in planes[self.planes_of(tile)].iter().enumerate() {
@@ -307,7 +308,7 @@ impl Tiles {
     pub fn of_elements<V: Copy + Default + Send + Sync>(&self, bricks: &BricksView, values: &[V]) -> Vec<V> {
         let mut out = vec![V::default(); self.n_elements];
         let to = Shared::new(&mut out);
-        (0..bricks.n_bricks()).into_par_iter().for_each(|brick| {
+        parallel::for_each(bricks.n_bricks(), &|brick| {
             let first = bricks.element_first[brick] as usize;
             for (i, at) in bricks.element_positions(brick).enumerate() {
                 // Element (x, y) is in column x + 1 − 15 tile, those of column 15 are also in column 0 of the next tile.

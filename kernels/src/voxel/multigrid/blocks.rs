@@ -121,7 +121,7 @@ impl Blocks {
         {
             let shared = Shared::new(&mut value);
             let this = &*self;
-            batches.for_each(|range| {
+            batches.for_each(&|range| {
                 // SAFETY: batches that run at the same time share no row; within one there is one thread.
                 let value = unsafe { shared.part(0..n) };
                 let (mut here, mut memory) = ([0.0; 576], new());

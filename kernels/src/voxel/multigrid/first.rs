@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use pogo_formats::system::parallel;
 use rayon::prelude::*;
 
 use super::cell::{Cell, add_child};
@@ -128,7 +129,7 @@ impl<T: Real> First<T> {
             each_corner(fine, children, |node, _| bound |= usize::from(fixed[node]));
             (children[0], if bound == 0 { octants } else { 0 })
         };
-        let child: Vec<(u32, u8)> = (0..level.coarse.nodes.len()).into_par_iter().map(child).collect();
+        let child: Vec<(u32, u8)> = parallel::map(level.coarse.nodes.len(), &child);
         let own: Vec<u32> = (0..).zip(&child).filter(|(_, child)| child.1 == 0).map(|(element, _)| element).collect();
         Self {
             special: own.par_iter().map(|&element| cell(element as usize).1).collect(),
@@ -248,7 +249,7 @@ impl<T: Real> First<T> {
     ) {
         to.clear(y);
         let y = Shared::new(y);
-        to.batches.for_each(|range| {
+        to.batches.for_each(&|range| {
             // SAFETY: batches that run at the same time share no node; within one there is one thread.
             let y = unsafe { y.part(0..3 * self.n_nodes) };
             Level::detect().run(Batch { level: self, parts, range, nodes, x, y, stiffness });
@@ -328,7 +329,7 @@ impl<T: Real> First<T> {
         // Where all voxels are equal, that of each set of octants.
         let of_sets: Option<Vec<[f64; 24]>> =
             self.uniform.map(|one| (0..=255).map(|octants| sum(0, of_equal(octants, one))).collect());
-        batches.for_each(|range| {
+        batches.for_each(&|range| {
             // SAFETY: batches that run at the same time share no node; within one there is one thread.
             let diagonal = unsafe { shared.part(0..n) };
             let mut matrix = [0.0; 576];

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use pogo_formats::system::parallel;
 use rayon::prelude::*;
 
 use super::blocks::{Blocks, Lower, transposed};
@@ -267,7 +268,7 @@ fn sum_rows(blocks: &mut Blocks, lower: &Lower) {
         let most = own[0].iter().fold(0.0_f64, |most, v| most.max(v.abs()));
         sum.map(|sum| if sum.abs() > NOTHING * most { sum } else { 0.0 })
     };
-    let sums: Vec<[f64; 9]> = (0..blocks.n_rows()).into_par_iter().map(sum).collect();
+    let sums: Vec<[f64; 9]> = parallel::map(blocks.n_rows(), &sum);
     blocks.first.iter().zip(sums).for_each(|(&first, sum)| blocks.value[first as usize] = sum);
 }
 

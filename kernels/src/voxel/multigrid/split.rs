@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use pogo_formats::system::parallel;
 use pogo_formats::voxel::{morton_code, morton_position};
 use rayon::prelude::*;
 
@@ -165,7 +166,7 @@ pub(super) fn each_corner(fine: &Elements, children: &[u32], mut act: impl FnMut
 /// The owner of each finer node: the first coarse element that has it.
 fn owners(fine: &Elements, children: &Lists, n_coarse: usize) -> Vec<AtomicU32> {
     let owner: Vec<AtomicU32> = (0..fine.n_nodes).into_par_iter().map(|_| AtomicU32::new(u32::MAX)).collect();
-    (0..n_coarse).into_par_iter().for_each(|coarse| {
+    parallel::for_each(n_coarse, &|coarse| {
         each_corner(fine, children.of(coarse), |node, _| {
             if owner[node].load(Relaxed) > coarse as u32 {
                 owner[node].fetch_min(coarse as u32, Relaxed);
@@ -201,7 +202,7 @@ fn joined_corners(fine: &Elements, children: &Lists, owner: &[AtomicU32], place:
     /// Corners that are remembered for each corner: those of neighbours by faces, and one more.
     const REMEMBERED: usize = 4;
     let union = Union::new(8 * n_coarse as u32);
-    (0..n_coarse).into_par_iter().for_each(|coarse| {
+    parallel::for_each(n_coarse, &|coarse| {
         // What each corner has been joined with: several nodes say the same.
         let mut joined = [[NO_NODE; REMEMBERED]; 8];
         let mut next = [0; 8];
@@ -266,7 +267,7 @@ fn transfer(fine: &Elements, children: &Lists, owner: &[AtomicU32], place: &[u8]
     let first = starts(n_owned.iter().copied());
     let (mut nodes, mut places) = (vec![0_u32; fine.n_nodes], vec![0_u8; fine.n_nodes]);
     let (to_nodes, to_places) = (Shared::new(&mut nodes), Shared::new(&mut places));
-    (0..n_owned.len()).into_par_iter().for_each(|coarse| {
+    parallel::for_each(n_owned.len(), &|coarse| {
         let range = first[coarse] as usize..first[coarse + 1] as usize;
         // SAFETY: each coarse element has a range of its own.
         let (nodes, places) = unsafe { (to_nodes.part(range.clone()), to_places.part(range)) };

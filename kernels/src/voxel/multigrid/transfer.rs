@@ -100,7 +100,7 @@ impl Transfer {
         let n = coarse.len();
         let coarse = Shared::new(coarse);
         let weights = PLACES.map(|place| T::from_f64(f64::from(place.weight)));
-        to.batches.for_each(|range| {
+        to.batches.for_each(&|range| {
             // SAFETY: batches that run at the same time share no node; within one there is one thread.
             let coarse = unsafe { coarse.part(0..n) };
             for element in range {

@@ -10,8 +10,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 
+use pogo_formats::system::parallel;
 use rayon::prelude::*;
 
+use super::BrickSink;
 use super::plane::{BrickMemory, lay_out, put_together};
 use super::scratch::{Scratch, numbers};
 use crate::ranks::Ranks;
@@ -246,7 +248,7 @@ impl<'a> BrickProduct<'a> {
         let bricks = &self.voxels.bricks;
         let mut out = vec![T::default(); bricks.n_nodes()];
         let shared = Shared::new(&mut out);
-        (0..bricks.n_bricks()).into_par_iter().for_each(|brick| {
+        parallel::for_each(bricks.n_bricks(), &|brick| {
             // Elements of the brick, and before them those of the bricks below that touch it.
             let mut e = [[[0.0_f64; 9]; 9]; 9];
             for d in 0..8 {
@@ -284,7 +286,7 @@ impl<'a> BrickProduct<'a> {
         parts: &[Part<T>; N],
         [between, pending]: [&mut [T]; 2],
         scratch: &mut Scratch,
-        sink: impl Fn(usize, usize, &mut [T]) -> f64 + Sync,
+        sink: BrickSink<'_, T>,
     ) -> f64 {
         let node_first = self.voxels.bricks.node_first;
         scratch.results.clear();
@@ -304,7 +306,7 @@ impl<'a> BrickProduct<'a> {
         // Threads take chunks as they come; the results do not depend on which thread takes which.
         let next = AtomicUsize::new(self.own_chunks.start);
         let pool = &scratch.inside;
-        (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).for_each(|_| {
+        parallel::on_each_thread(&|| {
             let lock = || pool.lock().unwrap_or_else(PoisonError::into_inner);
             let mut memory = lock().pop().unwrap_or_default();
             let inside = Shared::new(numbers::<T>(&mut memory, self.n_inside));
@@ -332,11 +334,13 @@ impl<'a> BrickProduct<'a> {
         });
         // SAFETY: all chunks are done.
         self.sums.fetch(unsafe { between.part(0..n_between) });
-        self.waiting[self.own_waiting.start..self.own_waiting.end + 1].par_windows(2).for_each(|pair| {
+        let waiting = &self.waiting[self.own_waiting.start..self.own_waiting.end + 1];
+        parallel::for_each(self.own_waiting.len(), &|at| {
+            let [(brick, begin), (_, end)] = [waiting[at], waiting[at + 1]];
             // SAFETY: each waiting brick has numbers of its own.
-            let y = unsafe { pending.part(pair[0].1 as usize..pair[1].1 as usize) };
-            self.receive(pair[0].0 as usize, OTHER_CHUNK, &between, y);
-            finish(pair[0].0 as usize, y);
+            let y = unsafe { pending.part(begin as usize..end as usize) };
+            self.receive(brick as usize, OTHER_CHUNK, &between, y);
+            finish(brick as usize, y);
         });
         let sums = self.chunks[self.own_chunks.start..=self.own_chunks.end].windows(2);
         sum_over(&self.ranks, sums.map(|chunk| scratch.results[chunk[0]..chunk[1]].iter().sum()).collect())

@@ -7,9 +7,10 @@
 use std::collections::HashMap;
 
 use pogo_formats::domains::SubDomainsView;
+use pogo_formats::system::parallel;
 use pogo_formats::voxel::{BrickNodes, BricksView};
-use rayon::prelude::*;
 
+use super::Sink;
 use super::listed::add_elements;
 use super::scratch::{Scratch, numbers};
 use crate::exchange::{Exchange, Receivers};
@@ -55,7 +56,7 @@ pub(super) struct DomainProduct {
 impl DomainProduct {
     pub fn new(bricks: &BricksView, domains: &SubDomainsView) -> Self {
         let n = domains.n_domains();
-        let parts: Vec<Part> = (0..n).into_par_iter().map(|domain| Part::new(bricks, domains, domain)).collect();
+        let parts: Vec<Part> = parallel::map(n, &|domain| Part::new(bricks, domains, domain));
         let mut first = vec![0];
         parts.iter().for_each(|part| first.push(first[first.len() - 1] + part.n_nodes));
         Self { first, exchange: Exchange::of(domains), n_bricks: bricks.n_bricks(), parts }
@@ -68,7 +69,7 @@ impl DomainProduct {
         parts: &[forces::Part<T>; N],
         stiffness: &Stiffness,
         scratch: &mut Scratch,
-        finish: impl Fn(usize, &mut [T]) -> f64 + Sync,
+        finish: Sink<'_, T>,
     ) -> f64 {
         let n = 3 * self.first[self.parts.len()];
         scratch.results.clear();
@@ -78,7 +79,8 @@ impl DomainProduct {
         let f = Shared::new(numbers::<T>(f, n));
         let results = Shared::new(&mut scratch.results);
         let of_domain = |domain: usize| 3 * self.first[domain]..3 * self.first[domain + 1];
-        self.parts.par_iter().enumerate().for_each(|(domain, part)| {
+        parallel::for_each(self.parts.len(), &|domain| {
+            let part = &self.parts[domain];
             // SAFETY: each sub-domain has its own numbers.
             let u = unsafe { u.part(of_domain(domain)) };
             for (_, first, own) in part.bricks.iter() {
@@ -87,7 +89,8 @@ impl DomainProduct {
             self.exchange.send_owned(domain, u, 3);
         });
         self.exchange.deliver(Receivers::Readers);
-        self.parts.par_iter().enumerate().for_each(|(domain, part)| {
+        parallel::for_each(self.parts.len(), &|domain| {
+            let part = &self.parts[domain];
             // SAFETY: each sub-domain has its own numbers.
             let (u, f) = unsafe { (u.part(of_domain(domain)), f.part(of_domain(domain))) };
             self.exchange.receive_halo(domain, u, 3);
@@ -96,7 +99,8 @@ impl DomainProduct {
             self.exchange.send_halo(domain, f, 3);
         });
         self.exchange.deliver(Receivers::Owners);
-        self.parts.par_iter().enumerate().for_each(|(domain, part)| {
+        parallel::for_each(self.parts.len(), &|domain| {
+            let part = &self.parts[domain];
             // SAFETY: each sub-domain has its own numbers.
             let f = unsafe { f.part(of_domain(domain)) };
             self.exchange.add_received(domain, f, 3);

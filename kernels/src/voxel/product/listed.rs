@@ -2,8 +2,10 @@
 
 use std::fmt::Debug;
 
+use pogo_formats::system::parallel;
 use rayon::prelude::*;
 
+use super::Sink;
 use super::scratch::{Scratch, numbers};
 use crate::shared::Shared;
 use crate::simd::{Level, Real};
@@ -92,16 +94,17 @@ impl<'a> Listed<'a> {
         parts: &[Part<T>; N],
         stiffness: &Stiffness,
         scratch: &mut Scratch,
-        finish: impl Fn(usize, &mut [T]) -> f64 + Sync,
+        finish: Sink<'_, T>,
     ) -> f64 {
         const PIECE: usize = 4096;
         let y = numbers::<T>(&mut scratch.vectors[0], x.len());
         add_elements(&self.batches, &|e| self.nodes.of(e), stiffness, parts, x, y);
-        y.par_chunks_mut(3 * PIECE)
-            .enumerate()
-            .map(|(i, y)| finish(i * PIECE, y))
-            .collect_into_vec(&mut scratch.results);
-        scratch.results.iter().sum()
+        let (n, y) = (y.len(), Shared::new(y));
+        let results = parallel::map(n.div_ceil(3 * PIECE), &|i| {
+            // SAFETY: each piece has its own numbers.
+            finish(i * PIECE, unsafe { y.part(3 * i * PIECE..n.min(3 * (i + 1) * PIECE)) })
+        });
+        results.iter().sum()
     }
 }
 
@@ -118,7 +121,7 @@ pub(super) fn add_elements<T: Real, const N: usize>(
     y.fill(T::default());
     let (n, level) = (y.len(), Level::detect());
     let y = Shared::new(y);
-    batches.for_each(|range| {
+    batches.for_each(&|range| {
         // SAFETY: batches that run at the same time share no node; within one there is one thread.
         let y = unsafe { y.part(0..n) };
         let zeros = [[[T::default(); 8]; 8]; 3];

@@ -58,6 +58,12 @@ pub struct Product<'a> {
     path: Path<'a>,
 }
 
+/// Takes y of nodes that follow each other, the first of which it is told, and returns a part of a sum. It is no type parameter: a
+/// product would be compiled anew for each use of it.
+pub type Sink<'a, T> = &'a (dyn Fn(usize, &mut [T]) -> f64 + Sync);
+/// A [`Sink`] that is told the brick, too, before the node.
+type BrickSink<'a, T> = &'a (dyn Fn(usize, usize, &mut [T]) -> f64 + Sync);
+
 /// How a product is computed.
 #[derive(Debug)]
 enum Path<'a> {
@@ -228,13 +234,13 @@ impl<'a> Product<'a> {
 
     /// y = K x, given brick by brick to `sink(first node, y of its nodes)`; the sum of what `sink` returns, in one order.
     /// `sink` is called once for each brick, from several threads.
-    pub fn apply<T: Real>(&self, x: &[T], scratch: &mut Scratch, sink: impl Fn(usize, &mut [T]) -> f64 + Sync) -> f64 {
+    pub fn apply<T: Real>(&self, x: &[T], scratch: &mut Scratch, sink: Sink<'_, T>) -> f64 {
         let Path::Bricks(product) = &self.path else { return self.apply_arranged(x, scratch, sink) };
         let mut memory = std::mem::take(&mut scratch.vectors[0]);
         let arranged = numbers::<T>(&mut memory, x.len());
         arranged.copy_from_slice(x);
         self.arrange(arranged, false);
-        let sum = self.apply_in_scratch(arranged, scratch, |brick, first, y| {
+        let sum = self.apply_in_scratch(arranged, scratch, &|brick, first, y| {
             product.rows.arrange_brick(&self.voxels.bricks, brick, y, true);
             sink(first, y)
         });
@@ -243,13 +249,8 @@ impl<'a> Product<'a> {
     }
 
     /// As [`apply`](Self::apply), for x and y in the order of the solver's vectors.
-    pub(crate) fn apply_arranged<T: Real>(
-        &self,
-        x: &[T],
-        scratch: &mut Scratch,
-        sink: impl Fn(usize, &mut [T]) -> f64 + Sync,
-    ) -> f64 {
-        self.apply_in_scratch(x, scratch, |_, first, y| sink(first, y))
+    pub(crate) fn apply_arranged<T: Real>(&self, x: &[T], scratch: &mut Scratch, sink: Sink<'_, T>) -> f64 {
+        self.apply_in_scratch(x, scratch, &|_, first, y| sink(first, y))
     }
 
     /// As [`apply_arranged`](Self::apply_arranged), with other memory than the scratch's, as long as
@@ -259,17 +260,12 @@ impl<'a> Product<'a> {
         x: &[T],
         memory: [&mut [T]; 2],
         scratch: &mut Scratch,
-        sink: impl Fn(usize, &mut [T]) -> f64 + Sync,
+        sink: Sink<'_, T>,
     ) -> f64 {
-        self.run(x, memory, scratch, |_, first, y| sink(first, y))
+        self.run(x, memory, scratch, &|_, first, y| sink(first, y))
     }
 
-    fn apply_in_scratch<T: Real>(
-        &self,
-        x: &[T],
-        scratch: &mut Scratch,
-        sink: impl Fn(usize, usize, &mut [T]) -> f64 + Sync,
-    ) -> f64 {
+    fn apply_in_scratch<T: Real>(&self, x: &[T], scratch: &mut Scratch, sink: BrickSink<'_, T>) -> f64 {
         let [n_passed, n_pending] = self.needs();
         let mut memory = (std::mem::take(&mut scratch.passed), std::mem::take(&mut scratch.pending));
         let passed = numbers::<T>(&mut memory.0, n_passed);
@@ -280,13 +276,7 @@ impl<'a> Product<'a> {
     }
 
     /// `sink` gets the brick, too; 0 where there are no bricks.
-    fn run<T: Real>(
-        &self,
-        x: &[T],
-        memory: [&mut [T]; 2],
-        scratch: &mut Scratch,
-        sink: impl Fn(usize, usize, &mut [T]) -> f64 + Sync,
-    ) -> f64 {
+    fn run<T: Real>(&self, x: &[T], memory: [&mut [T]; 2], scratch: &mut Scratch, sink: BrickSink<'_, T>) -> f64 {
         assert_eq!(x.len(), 3 * self.n_nodes());
         let part = |cube: &Cube| cube.blocks.map(|block| block.map(|row| row.map(T::from_f64)));
         match &self.cubes[..] {
@@ -302,7 +292,7 @@ impl<'a> Product<'a> {
         x: &[T],
         memory: [&mut [T]; 2],
         scratch: &mut Scratch,
-        sink: impl Fn(usize, usize, &mut [T]) -> f64 + Sync,
+        sink: BrickSink<'_, T>,
     ) -> f64 {
         let stiffness = |e, p| self.stiffness(e, p);
         let finish = |first: usize, y: &mut [T]| {
@@ -313,8 +303,8 @@ impl<'a> Product<'a> {
         };
         match &self.path {
             Path::Bricks(product) => product.apply(x, parts, memory, scratch, sink),
-            Path::Listed(listed) => listed.apply(x, parts, &stiffness, scratch, finish),
-            Path::Domains(domains) => domains.apply(x, parts, &stiffness, scratch, finish),
+            Path::Listed(listed) => listed.apply(x, parts, &stiffness, scratch, &finish),
+            Path::Domains(domains) => domains.apply(x, parts, &stiffness, scratch, &finish),
         }
     }
 }

@@ -62,7 +62,7 @@ impl<'a, T: Real> Level<'a, T> {
     /// y = A x.
     pub fn apply<U: Real>(&mut self, x: &[U], y: &mut [U]) {
         let out = Shared::new(y);
-        self.product.apply(x, &mut self.scratch, |first, part| {
+        self.product.apply(x, &mut self.scratch, &|first, part| {
             // SAFETY: each brick has its own nodes.
             unsafe { out.part(3 * first..3 * first + part.len()) }.copy_from_slice(part);
             0.0
