@@ -161,7 +161,11 @@ fn constrain_fluids(problem: &Problem, rows: &mut LinearRows) {
     let d = problem.mesh.dimension as u64;
     let fluids = (0..).zip(problem.mesh.fluid_nodes()).filter(|&(_, is_fluid)| is_fluid);
     let inside: Vec<u64> = fluids.map(|(node, _): (u64, bool)| node * d).collect();
-    let touching: Vec<u64> = problem.wet.iter().chain(&problem.tied).map(|pair| u64::from(pair.fluid) * d).collect();
+    let pairs = problem.wet.iter().chain(&problem.tied);
+    let mut touching: Vec<u64> = pairs.map(|pair| u64::from(pair.fluid) * d).collect();
+    // A row names each of its degrees of freedom once.
+    touching.sort_unstable();
+    touching.dedup();
     if inside.is_empty() {
         return;
     }
