@@ -18,7 +18,7 @@ mod tests;
 use pogo_formats::explicit::block::corner::BATCH;
 use pogo_formats::explicit::block::ring::shape;
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord, Run};
-use pogo_formats::mesh::{ElementKind, ElementLaw};
+use pogo_formats::mesh::{ElementKind, ElementLaw, ElementShape};
 use pogo_formats::timings::timed;
 use rayon::prelude::*;
 
@@ -62,6 +62,16 @@ impl Batches {
 /// Colours have elements of several runs if there would be more than so many times as many batches of [`BATCH`] otherwise.
 const MOST_BATCHES: f64 = 2.0;
 
+/// Colours that elements of a kind need at least: in the plane so many of them meet at an inner node of a regular mesh, and no two of a
+/// colour do.
+fn least_colours(kind: ElementKind) -> usize {
+    match kind.shape() {
+        ElementShape::Triangle => 6,
+        ElementShape::Quadrilateral => 4,
+        ElementShape::Tetrahedron | ElementShape::Wedge | ElementShape::Hexahedron => 1,
+    }
+}
+
 /// Whether colours have elements of all runs of one kind in a block: where runs are short, as those of grains are, most threads of
 /// a device would have no element of one run alone.
 fn mixes_runs(blocks: &BlocksView) -> bool {
@@ -69,7 +79,8 @@ fn mixes_runs(blocks: &BlocksView) -> bool {
         let runs: Vec<Run> = blocks.runs(block).collect();
         let n_batches = |runs: &[Run]| {
             let most = BATCH * shape(runs[0].kind)[1];
-            runs.iter().map(|run| run.elements.len()).sum::<usize>().div_ceil(most)
+            let n_elements: usize = runs.iter().map(|run| run.elements.len()).sum();
+            n_elements.div_ceil(most).max(least_colours(runs[0].kind).min(n_elements))
         };
         [false, true].map(|is_mixed| together(&runs, is_mixed).map(n_batches).sum::<usize>())
     };
