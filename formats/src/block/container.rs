@@ -42,7 +42,7 @@ use crate::write::write_atomically;
 /// First bytes of every block file; a transfer that converts line ends or strips bit 7 breaks them.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89POGO\r\n\x1a";
 /// Raised whenever the meaning of a byte changes.
-pub(crate) const VERSION: u32 = 23;
+pub(crate) const VERSION: u32 = 24;
 const BYTE_ORDER: u32 = 0x0102_0304;
 const FIXED: usize = 40;
 /// Seed of the bond, so that it is no hash that a tool takes over some bytes of the file.

@@ -14,6 +14,8 @@ impl FanRecord {
     pub const NEIGHBOURS: usize = 9;
     /// Local nodes that 10 bits can name.
     pub const LOCAL_NODES: usize = 1 << 10;
+    /// Materials that 4 bits can number.
+    pub const MATERIALS: usize = 1 << 4;
 
     /// A record of these neighbours: local indices below [`LOCAL_NODES`](Self::LOCAL_NODES), at most
     /// [`NEIGHBOURS`](Self::NEIGHBOURS) of them.
@@ -82,8 +84,8 @@ impl FanRecord {
     }
 }
 
-/// Material of triangle k of a record, from its word in one of the tables of materials.
-pub fn triangle_material(materials: u32, k: usize) -> usize {
+/// Number of the material of triangle k of a record in its block, from its word in one of the tables of materials.
+pub fn triangle_number(materials: u32, k: usize) -> usize {
     (materials >> (4 * k)) as usize & 0xf
 }
 
@@ -112,6 +114,6 @@ mod tests {
     fn bits_lie_where_the_tables_say() {
         let record = FanRecord::new([1, 2, 3, 4, 1]).with_further(true);
         assert_eq!(record.words(), [1 | 2 << 10 | 3 << 20 | 1 << 30, 4 | 1 << 10 | 1 << 30, 1 << 30]);
-        assert_eq!(triangle_material(0x0000_0a50, 2), 0xa);
+        assert_eq!(triangle_number(0x0000_0a50, 2), 0xa);
     }
 }

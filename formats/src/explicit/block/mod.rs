@@ -13,7 +13,7 @@ use super::Setup;
 use crate::block::sections;
 use crate::mesh::Mesh;
 
-pub use fan::{FanRecord, triangle_material};
+pub use fan::{FanRecord, triangle_number};
 pub use tables::{Blocks, BlocksView, Colour, DeviceTables, DeviceView, PartitionStatistics, Run, StatisticsView};
 
 sections! {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::FanRecord;
 use super::grid::Grid;
+use super::{FanRecord, triangle_number};
 use crate::block::tables;
 use crate::mesh::ElementKind;
 
@@ -107,7 +107,11 @@ tables! {
         pub fan_material: Vec<u16>,
         /// Fan record of each node, in three planes of one word a node, (3, n_nodes); empty if no block has fans.
         pub fan: Vec<u32>,
-        /// Material of triangle k of a record in the 4 bits from bit 4 k on, (n_nodes,); empty if no block is mixed.
+        /// First of the materials of each block in `fan_planes`, (n_blocks + 1,).
+        pub fan_plane_first: Vec<u32>,
+        /// Materials that meet in the fans of each mixed block, its halo's among them, at most 16. Fans number them from 0 on.
+        pub fan_planes: Vec<u32>,
+        /// Number of the material of triangle k of a record in the 4 bits from bit 4 k on, (n_nodes,); empty if no block is mixed.
         pub fan_materials: Vec<u32>,
         /// First outer node of each block, (n_blocks + 1,).
         pub outer_first: Vec<u64>,
@@ -159,7 +163,7 @@ tables! {
 impl DeviceTables {
     /// In `coloured_elements`: no element.
     pub const NO_ELEMENT: u32 = u32::MAX;
-    /// In `fan_material`: the triangles have several materials, at most 16 of them in the mesh.
+    /// In `fan_material`: the triangles have several materials, those in `fan_planes`.
     pub const MIXED: u16 = 0xfffe;
     /// In `fan_material`: the block has other elements than triangles, or too many nodes or materials for fans.
     pub const NO_FANS: u16 = 0xffff;
@@ -296,6 +300,19 @@ impl<'a> DeviceView<'a> {
     /// One of the further records.
     pub fn further_fan(&self, record: usize) -> FanRecord {
         FanRecord::from_words([0, 1, 2].map(|word| self.further_fan[3 * record + word]))
+    }
+
+    /// The materials that meet in the fans of a mixed block, by their number there; none of another block.
+    pub fn planes(self, block: usize) -> &'a [u32] {
+        &self.fan_planes[self.fan_plane_first[block] as usize..self.fan_plane_first[block + 1] as usize]
+    }
+
+    /// Material of triangle k of a record of a block that has fans, from its word in one of the tables of materials.
+    pub fn triangle_material(self, block: usize, materials: Option<u32>, k: usize) -> usize {
+        match (self.fan_material[block], materials) {
+            (DeviceTables::MIXED, Some(materials)) => self.planes(block)[triangle_number(materials, k)] as usize,
+            (material, _) => usize::from(material),
+        }
     }
 
     /// Whether all blocks have fans for their halo, too.

@@ -420,7 +420,7 @@ fn blocks_that_contradict_the_mesh_fail_verification() {
 /// Each spoils whatever a kernel would follow.
 #[test]
 fn device_tables_that_lead_astray_are_not_written() {
-    let spoil: [Spoil<DeviceTables>; 19] = [
+    let spoil: [Spoil<DeviceTables>; 22] = [
         ("colours of blocks", |d| d.colour_first[1] = 100),
         ("device.colour_element_first: offsets", |d| *d.colour_element_first.last_mut().unwrap() += 1),
         ("elements of colours: index", |d| d.coloured_elements[0] = 12),
@@ -436,6 +436,9 @@ fn device_tables_that_lead_astray_are_not_written() {
         ("in a fan where", |d| d.fan[0] |= 0x3ff),
         ("damaged fan", |d| d.fan[24] |= 1 << 31),
         ("in a fan where", |d| d.fan_materials[0] |= 0xf),
+        ("materials of the fans of blocks", |d| *d.fan_plane_first.last_mut().unwrap() += 1),
+        ("materials of fans: ", |d| d.fan_planes[0] = 77),
+        ("fans of 0 materials", |d| d.fan_plane_first[1..].fill(d.fan_planes.len() as u32)),
         ("in a fan where", |d| d.halo_fan[0] |= 0x3ff),
         ("outer nodes", |d| *d.outer_nodes.last_mut().unwrap() = 12),
         ("is missing", |d| d.further_node[0] += 1),
@@ -474,7 +477,7 @@ fn colours_may_be_left_out_beside_fans() {
 
 #[test]
 fn device_tables_that_contradict_the_blocks_fail_verification() {
-    let spoil: [Spoil<DeviceTables>; 7] = [
+    let spoil: [Spoil<DeviceTables>; 8] = [
         ("share local node", |d| {
             // The first two colours become one.
             d.colour_run.remove(1);
@@ -493,6 +496,7 @@ fn device_tables_that_contradict_the_blocks_fail_verification() {
         ("a material that is not", |d| d.material_section[0] = 1),
         ("other triangles", |d| d.fan[0] ^= 1),
         ("other triangles", |d| d.fan_materials[0] ^= 1),
+        ("other triangles", |d| d.fan_planes.swap(0, 1)),
         ("the fan of halo node", |d| d.halo_fan[0] ^= 1),
     ];
     for (expected, spoil) in spoil {

@@ -68,6 +68,7 @@ pub(super) fn plan<'a, T: Real>(
 
     plan.copy(field!(fan), own_fans.words.as_chunks().0);
     plan.copy(field!(halo_fan), halo_fans.words.as_chunks().0);
+    plan.copy(field!(fan_planes), view.fan_planes);
     plan.copy(field!(fan_materials), &own_fans.materials);
     plan.copy(field!(halo_fan_materials), &halo_fans.materials);
     plan.copy(field!(further_node), view.further_node);
@@ -109,7 +110,6 @@ pub(super) fn parameters<T: Real>(problem: &Problem, tables: &Tables<T>) -> Para
         per_force_unit: 1.0 / tables.units.force,
         per_time_increment: 1.0 / problem.time_increment,
         n_monitors: problem.monitors.len() as u32,
-        n_materials: tables.materials.len() as u32,
         n_blocks: tables.blocks.len() as u32,
         near_room: tables.near_room,
         later_room: tables.later_room,

@@ -68,7 +68,7 @@ template <typename T> struct Plane {
 };
 
 // Additional data after the records, for blocks with specials or several materials. It holds the rows of `recording`
-// and one bit for each own and halo node that has specials. If the block has several materials, ½ D of all materials
+// and one bit for each own and halo node that has specials. If the block has several materials, ½ D of these
 // follows. The actions on the first specials of the block in this launch come last.
 template <typename T> struct __align__(16) Extra {
     int recorded[2];
@@ -79,8 +79,8 @@ template <typename T> struct __align__(16) Extra {
         const T *d = plane_at(material);
         return {d[0], d[1], d[2], d[3], d[4], d[5]};
     }
-    __device__ __forceinline__ Action *actions(const Params<T> &p, const Block &block) {
-        return reinterpret_cast<Action *>(plane_at(block.material == MIXED ? p.n_materials : 0));
+    __device__ __forceinline__ Action *actions(const Block &block) {
+        return reinterpret_cast<Action *>(plane_at(block.n_planes));
     }
     __device__ __forceinline__ bool is_marked(u32 local) const { return marked[local / 32] >> local % 32 & 1; }
 };
@@ -305,12 +305,12 @@ template <typename T, int S> struct Staged {
     }
 };
 
-// Stores ½ D of all materials where several meet in the block.
+// Stores ½ D of the block's materials where several meet in it.
 template <typename T>
 __device__ __forceinline__ void keep_planes(const Params<T> &p, const Block &block, Extra<T> *extra) {
     const u32 tid = threadIdx.x;
-    if (block.material == MIXED && tid < p.n_materials) {
-        const Plane<T> d = plane(p, tid);
+    if (tid < block.n_planes) {
+        const Plane<T> d = plane(p, p.fan_planes[block.plane_first + tid]);
         T *to = extra->plane_at(tid);
         to[0] = d.d11, to[1] = d.d12, to[2] = d.d22, to[3] = d.d66, to[4] = d.d16, to[5] = d.d26;
     }
@@ -328,7 +328,7 @@ __device__ __forceinline__ void keep_extra(const Params<T> &p, const Block &bloc
     } else {
         if (tid < STEPS) extra->recorded[tid] = p.record[*p.row + k + tid];
         if (tid < min(block.n_special, p.n_kept))
-            extra->actions(p, block)[tid] =
+            extra->actions(block)[tid] =
                 action_of(p.specials[block.special_base + tid], p.signals + (u64)k * p.n_signals, p.n_signals);
         const u32 *first = p.special_first + block.special_first;
 #pragma unroll 4
@@ -482,7 +482,7 @@ __device__ __forceinline__ void step_block(const Params<T> &p, const Block &bloc
     auto act = [&](u32 n, bool later) {
         if (PLAIN || block.special_first == NONE || p.force_out) return;
         __syncthreads();
-        const Action *kept = extra->actions(p, block);
+        const Action *kept = extra->actions(block);
         const u32 n_kept = min(block.n_special, p.n_kept), base = block.special_base;
         auto bits = [&](u32 s) { return s < n_kept ? kept[s].bits : p.specials[base + s].kind; };
 #pragma unroll 1

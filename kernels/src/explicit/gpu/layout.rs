@@ -127,6 +127,10 @@ layouts! {
         n_sources: u32,
         /// 1 if tiles update the nodes of the block. The block then only passes forces on to other blocks.
         moved_by_tiles: u32,
+        /// First entry in `fan_planes` of the materials that meet in the block's fans, and how many there are if several do.
+        plane_first: u32,
+        n_planes: u32,
+        reserved: [u32; 2],
     }
 
     /// Elasticity in the units of the tables, as on the CPU. In two dimensions it is the leading 3 × 3 part times the
@@ -200,6 +204,7 @@ layouts! {
         /// inertia.
         fan: In<[u32; 4]>,
         halo_fan: In<[u32; 4]>,
+        fan_planes: In<u32>,
         fan_materials: In<u32>,
         halo_fan_materials: In<u32>,
         further_node: In<u16>,
@@ -247,7 +252,6 @@ layouts! {
         per_time_increment: f64,
         n_signals: u32,
         n_monitors: u32,
-        n_materials: u32,
         n_blocks: u32,
         /// Solid kernels: the maximum over all blocks of the number of own and later nodes, and of the number of later
         /// nodes. A later node belongs to a block with a higher number.

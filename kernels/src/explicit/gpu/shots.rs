@@ -6,7 +6,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use super::layout::{Block, EXTRA_BYTES, MIXED, NONE, Params};
+use super::layout::{Block, EXTRA_BYTES, NONE, Params};
 use super::peers::Peers;
 use super::tables::Tables;
 use super::{GpuStepper, KernelReport, Started, Stretch};
@@ -73,7 +73,7 @@ impl ByFans {
         }
         let elasticity = tables.materials.iter().flat_map(|material| material.d);
         elasticity.for_each(|number| number.to_f64().to_bits().hash(&mut hasher));
-        let rooms = tables.blocks.iter().map(|block| room::<T>(block, tables.materials.len() as u32));
+        let rooms = tables.blocks.iter().map(|block| room::<T>(block));
         Some(Self {
             law: tables.fan_law(),
             is_acted_on: tables.blocks.iter().map(|block| block.special_first != NONE).collect(),
@@ -85,14 +85,14 @@ impl ByFans {
 }
 
 /// Dynamic shared memory of a block, bytes (`RoomsOfShots` in fans_of_shots.cuh).
-fn room<T: Real>(block: &Block, n_materials: u32) -> u32 {
+fn room<T: Real>(block: &Block) -> u32 {
     let number = size_of::<T>() as u32;
     let n_near = block.n_own + block.n_halo;
     let entry = 2 * number;
     let rows = (entry * (1 + lanes::<T>())).next_multiple_of(16) * (n_near + block.n_outer);
     let inertia = if number == 4 { 0 } else { 8 * block.n_own };
     let lost = if block.damped != 0 { number * lanes::<T>() * block.n_own } else { 0 };
-    let planes = if block.material == MIXED { EXTRA_BYTES + 8 * number * n_materials } else { 0 };
+    let planes = if block.n_planes > 0 { EXTRA_BYTES + 8 * number * block.n_planes } else { 0 };
     (rows + (16 + entry * lanes::<T>()) * n_near + inertia + lost).next_multiple_of(16) + planes
 }
 

@@ -401,7 +401,7 @@ impl<T: Real> Tables<T> {
             let near = row.n_own + row.n_halo;
             if by_fans {
                 self.n_kept = self.n_kept.max(row.n_special.min(MOST_KEPT));
-                let sizes = shared_by_fans(row, (number, self.unknowns as u32), self.materials.len() as u32);
+                let sizes = shared_by_fans(row, (number, self.unknowns as u32));
                 for (most, size) in self.shared.iter_mut().zip(sizes) {
                     *most = (*most).max(size);
                 }
@@ -664,6 +664,8 @@ impl<T: Real> Tables<T> {
             n_outer: outer.len() as u32,
             local_first: self.n_local as u32,
             material: u32::from(device.fan_material[b]),
+            plane_first: device.fan_plane_first[b],
+            n_planes: device.planes(b).len() as u32,
             special_first,
             damped: u32::from(damped),
             energy_row,
@@ -682,11 +684,11 @@ impl<T: Real> Tables<T> {
 /// Shared memory of a block by fans, bytes, one and two steps at a time: records as in `Records` of fans.cuh, x of double
 /// precision always as far on; behind them what `Staged` holds (fans of 16 bytes, Δu of own nodes and, in double precision,
 /// their inertia) and `Extra` with materials and actions.
-fn shared_by_fans(row: &Block, (number, unknowns): (u32, u32), n_materials: u32) -> [u32; 2] {
+fn shared_by_fans(row: &Block, (number, unknowns): (u32, u32)) -> [u32; 2] {
     let near = row.n_own + row.n_halo;
     let records = if number == 4 { 0 } else { 16 * MOST_LOCAL };
     let own = (unknowns * number + if number == 4 { 0 } else { 8 }) * row.n_own;
-    let planes = if row.material == MIXED { 8 * number * n_materials } else { 0 };
+    let planes = 8 * number * row.n_planes;
     let extra = row.special_first != NONE || row.damped != 0 || planes > 0;
     let more = if extra { EXTRA_BYTES + planes + ACTION_BYTES * row.n_special.min(MOST_KEPT) } else { 0 };
     [

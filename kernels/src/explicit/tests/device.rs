@@ -2,7 +2,7 @@
 
 use pogo_formats::explicit::block::corner::{ABSENT, BATCH, FLAG, TURNS, local_node, turn_of};
 use pogo_formats::explicit::block::ring::{ring_tetrahedra, shape};
-use pogo_formats::explicit::block::{BlocksView, DeviceTables, DeviceView, FanRecord, triangle_material};
+use pogo_formats::explicit::block::{BlocksView, DeviceTables, DeviceView, FanRecord};
 use pogo_formats::mesh::{ElementLaw, ElementShape};
 use pogo_tools::explicit::arrange::{ArrangeOptions, arrange};
 use pogo_tools::partition::{PartitionOptions, Partitioner, partition};
@@ -163,10 +163,7 @@ impl Twin<'_> {
     ) -> [f64; 2] {
         let mut sum = [0.0; 2];
         for (k, [a, b]) in record.triangles().enumerate() {
-            let material = match (self.device.fan_material[block], materials) {
-                (DeviceTables::MIXED, Some(materials)) => triangle_material(materials, k),
-                (one, _) => usize::from(one),
-            };
+            let material = self.device.triangle_material(block, materials, k);
             let kind = ElementKind::from_code(self.device.material_kind[material]).unwrap();
             let section = self.device.material_section[material] as usize;
             let nodes = [node as u16, a, b].map(|local| solver_index(self.problem.blocks, outer, block, local));

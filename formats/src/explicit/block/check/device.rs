@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use super::super::ring::shape;
-use super::super::{BlocksView, DeviceTables, DeviceView, FanRecord, triangle_material};
+use super::super::{BlocksView, DeviceTables, DeviceView, FanRecord, triangle_number};
 use super::{grids, solids};
 use crate::block::Table;
 use crate::block::check::{Check, all_below, offsets, require};
@@ -14,8 +14,6 @@ use crate::mesh::MeshView;
 
 /// Connectivity of a colour starts at a multiple of so many entries.
 const ALIGNMENT: usize = 8;
-/// Materials that the four bits of a triangle can name.
-const FEW_MATERIALS: usize = 16;
 
 pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView, n_sections: usize) -> Check {
     let (n_blocks, n_nodes, n_halo) = (blocks.n_blocks(), mesh.n_nodes(), blocks.halo_nodes.len());
@@ -56,7 +54,8 @@ pub(super) fn all(mesh: &MeshView, blocks: &BlocksView, device: &DeviceView, n_s
     offsets("outer nodes of blocks", device.outer_first, n_blocks, device.outer_nodes.len())?;
     all_below("outer nodes", device.outer_nodes, n_nodes)?;
     require(halo_fans || device.outer_nodes.is_empty(), || "outer nodes without fans of the halo".into())?;
-    require(!any_mixed || n_materials <= FEW_MATERIALS, || format!("{n_materials} materials in mixed fans"))?;
+    offsets("materials of the fans of blocks", device.fan_plane_first, n_blocks, device.fan_planes.len())?;
+    all_below("materials of fans", device.fan_planes, n_materials)?;
     (0..n_blocks).into_par_iter().with_min_len(16).try_for_each(|block| {
         colours(blocks, device, block, rings)?;
         fans(blocks, device, block, rings)
@@ -110,6 +109,10 @@ fn fans(blocks: &BlocksView, device: &DeviceView, block: usize, solid: bool) -> 
     require(mixed || usize::from(material) < n_materials, || {
         format!("block {block}: material {material} where {n_materials} exist")
     })?;
+    let n_planes = device.planes(block).len();
+    require(n_planes <= FanRecord::MATERIALS && mixed == (n_planes > 0), || {
+        format!("block {block}: fans of {n_planes} materials")
+    })?;
     require(n_local <= FanRecord::LOCAL_NODES, || format!("block {block}: {n_local} nodes in fans"))?;
     let limit = |node: usize| if node < own.len() { n_inner } else { n_local };
     let one = |node: usize, record: FanRecord, materials: Option<&u32>| {
@@ -119,10 +122,8 @@ fn fans(blocks: &BlocksView, device: &DeviceView, block: usize, solid: bool) -> 
         let n = limit(node);
         require(usize::from(largest) < n, || format!("block {block}: local node {largest} in a fan where {n} exist"))?;
         let Some(&materials) = materials.filter(|_| mixed) else { return Ok(()) };
-        let largest = (0..FanRecord::NEIGHBOURS - 1).map(|k| triangle_material(materials, k)).fold(0, usize::max);
-        require(largest < n_materials, || {
-            format!("block {block}: material {largest} in a fan where {n_materials} exist")
-        })
+        let largest = (0..FanRecord::NEIGHBOURS - 1).map(|k| triangle_number(materials, k)).fold(0, usize::max);
+        require(largest < n_planes, || format!("block {block}: material {largest} in a fan where {n_planes} exist"))
     };
     let mut next = further.start;
     let mut records = |node: usize, first: FanRecord, materials: Option<&u32>| {
@@ -250,20 +251,13 @@ fn fans_agree(blocks: &BlocksView, device: &DeviceView, block: usize) -> Check {
     for local in 0..n_own {
         for (record, materials) in own_records(blocks, device, block, local) {
             for (k, [a, b]) in record.triangles().enumerate() {
-                found.push((local as u16, a, b, material_of(device, block, materials, k)));
+                found.push((local as u16, a, b, device.triangle_material(block, materials, k)));
             }
         }
     }
     expected.sort_unstable();
     found.sort_unstable();
     require(found == expected, || format!("block {block}: fans with other triangles than its elements"))
-}
-
-fn material_of(device: &DeviceView, block: usize, materials: Option<u32>, k: usize) -> usize {
-    match (device.fan_material[block], materials) {
-        (DeviceTables::MIXED, Some(materials)) => triangle_material(materials, k),
-        (material, _) => usize::from(material),
-    }
 }
 
 fn halo_fans_agree(blocks: &BlocksView, device: &DeviceView, block: usize) -> Check {
@@ -290,7 +284,7 @@ fn halo_fans_agree(blocks: &BlocksView, device: &DeviceView, block: usize) -> Ch
         let same = |(ours, theirs): (&Fan, &Fan)| {
             let nodes = ours.0.neighbours().map(here).eq(theirs.0.neighbours().map(|local| solver(owner, local)));
             let materials = (0..ours.0.n_triangles())
-                .all(|k| material_of(device, block, ours.1, k) == material_of(device, owner, theirs.1, k));
+                .all(|k| device.triangle_material(block, ours.1, k) == device.triangle_material(owner, theirs.1, k));
             nodes && materials
         };
         require(ours.len() == theirs.len() && ours.iter().zip(&theirs).all(same), || {

@@ -44,7 +44,7 @@ pub(super) fn device(blocks: &Blocks) -> DeviceTables {
             let found = halo_records(&view, block, &own);
             let ours = |record: &Record| {
                 (0..record.1.n_triangles())
-                    .all(|k| usize::from(device.fan_material[block]) == triangle_material(record.2, k))
+                    .all(|k| usize::from(device.fan_material[block]) == triangle_number(record.2, k))
             };
             if !found.0.iter().all(ours) {
                 device.fan_material[block] = DeviceTables::MIXED;
@@ -76,13 +76,21 @@ pub(super) fn device(blocks: &Blocks) -> DeviceTables {
     let planes = |records: &[(FanRecord, u32)]| -> Vec<u32> {
         (0..3).flat_map(|word| records.iter().map(move |record| record.0.words()[word])).collect()
     };
-    let materials = |records: &[(FanRecord, u32)]| -> Vec<u32> { records.iter().map(|record| record.1).collect() };
     if has_fans {
         device.fan = planes(&own);
     }
     if has_halo_fans {
         device.halo_fan = planes(&halo);
     }
+    // Fans of mixed blocks number all materials.
+    device.fan_plane_first = vec![0];
+    for &material in &device.fan_material {
+        if material == DeviceTables::MIXED {
+            device.fan_planes.extend(0..materials.len() as u32);
+        }
+        device.fan_plane_first.push(device.fan_planes.len() as u32);
+    }
+    let materials = |records: &[(FanRecord, u32)]| -> Vec<u32> { records.iter().map(|record| record.1).collect() };
     if device.fan_material.contains(&DeviceTables::MIXED) {
         device.fan_materials = materials(&own);
         device.halo_fan_materials = if has_halo_fans { materials(&halo) } else { vec![] };

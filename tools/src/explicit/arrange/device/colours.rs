@@ -5,10 +5,9 @@ use rayon::prelude::*;
 
 use super::{ALIGNMENT, Batches, CHUNK, mixes_runs, together};
 
-/// Colours the elements of all blocks, or with `fans_alone` of those that have no fans.
-pub(super) fn colours(blocks: &BlocksView, fans_alone: bool, device: &mut DeviceTables) {
+/// Colours the elements of the blocks that `are_left_out` does not name.
+pub(super) fn colours(blocks: &BlocksView, are_left_out: &(dyn Fn(usize) -> bool + Sync), device: &mut DeviceTables) {
     let (n_blocks, is_mixed) = (blocks.n_blocks(), mixes_runs(blocks));
-    let with_fans = |block: usize| fans_alone && device.fan_material[block] != DeviceTables::NO_FANS;
     let parts: Vec<Batches> = (0..n_blocks.div_ceil(CHUNK))
         .into_par_iter()
         .map_init(Greedy::default, |greedy, chunk| {
@@ -18,7 +17,7 @@ pub(super) fn colours(blocks: &BlocksView, fans_alone: bool, device: &mut Device
                 let before = part.run.len();
                 let runs: Vec<Run> = blocks.runs(block).collect();
                 let mut number = first_run;
-                for runs in together(&runs, is_mixed).take_while(|_| !with_fans(block)) {
+                for runs in together(&runs, is_mixed).take_while(|_| !are_left_out(block)) {
                     let elements = runs.iter().map(|run| run.elements).collect::<Vec<_>>().concat();
                     let connectivity = runs.iter().map(|run| run.connectivity).collect::<Vec<_>>().concat();
                     let all = Run { elements: &elements, connectivity: &connectivity, ..runs[0] };

@@ -6,35 +6,36 @@ use rayon::prelude::*;
 use super::{Fan, Further, Materials, Rows};
 use crate::rows::accumulate;
 
-/// Makes the fans of all blocks that can have them. Returns the further records of each block.
-pub(super) fn own(blocks: &BlocksView, materials: &Materials, device: &mut DeviceTables) -> Vec<Vec<Further>> {
+/// Makes the fans of all blocks that can have them, those with `planes`. Returns the further records of each block.
+pub(super) fn own(
+    blocks: &BlocksView,
+    materials: &Materials,
+    planes: &[Vec<u16>],
+    device: &mut DeviceTables,
+) -> Vec<Vec<Further>> {
     let n_blocks = blocks.n_blocks();
-    device.fan_material = (0..n_blocks).map(|block| materials.of_block(blocks, block)).collect();
-    if device.fan_material.iter().all(|&material| material == DeviceTables::NO_FANS) {
+    if planes.iter().all(Vec::is_empty) {
         return vec![Vec::new(); n_blocks];
     }
     let n_nodes = blocks.node_first[n_blocks] as usize;
     device.fan = vec![0; 3 * n_nodes];
-    if materials.fit_in_fans() && materials.pairs.len() > 1 {
+    if materials.pairs.len() > 1 {
         device.fan_materials = vec![0; n_nodes];
     }
     let lengths = (0..n_blocks).map(|block| blocks.own_nodes(block).len());
     Rows::cut(&mut device.fan, &mut device.fan_materials, lengths)
         .into_par_iter()
-        .zip(&device.fan_material)
+        .zip(planes)
         .enumerate()
         .with_min_len(8)
-        .map_init(Weaver::default, |weaver, (block, (mut rows, &material))| {
-            if material == DeviceTables::NO_FANS {
-                Vec::new()
-            } else {
-                weaver.block(blocks, materials, block, &mut rows)
-            }
+        .map_init(Weaver::default, |weaver, (block, (mut rows, planes))| match planes.is_empty() {
+            true => Vec::new(),
+            false => weaver.block(blocks, (materials, planes), block, &mut rows),
         })
         .collect()
 }
 
-/// The side of a triangle opposite to a node: from one neighbour to the next, with the material in the lowest bits. Sides are
+/// The side of a triangle opposite to a node: from one neighbour to the next, with the number of the material in the lowest bits. Sides are
 /// ordered as the solver indices of their nodes.
 type Side = u32;
 
@@ -101,7 +102,13 @@ struct Weaver {
 const NEVER: u32 = u32::MAX;
 
 impl Weaver {
-    fn block(&mut self, blocks: &BlocksView, materials: &Materials, block: usize, rows: &mut Rows) -> Vec<Further> {
+    fn block(
+        &mut self,
+        blocks: &BlocksView,
+        materials: (&Materials, &[u16]),
+        block: usize,
+        rows: &mut Rows,
+    ) -> Vec<Further> {
         let n_own = blocks.own_nodes(block).len();
         let halo = blocks.halo(block);
         let n_halo_before = halo.partition_point(|&node| node < blocks.node_first[block]);
@@ -123,7 +130,7 @@ impl Weaver {
     }
 
     /// Sorts the block's triangles by node.
-    fn collect(&mut self, blocks: &BlocksView, materials: &Materials, block: usize, ranks: Ranks) {
+    fn collect(&mut self, blocks: &BlocksView, (materials, planes): (&Materials, &[u16]), block: usize, ranks: Ranks) {
         let n_own = usize::from(ranks.n_own);
         let runs = blocks.run_first[block] as usize..blocks.run_first[block + 1] as usize;
         let entries = |run: usize| {
@@ -140,7 +147,7 @@ impl Weaver {
         let sum = accumulate(&mut self.first);
         self.sides.resize(sum as usize, 0);
         for run in runs {
-            let material = if materials.fit_in_fans() { materials.of_run[run] } else { 0 };
+            let material = planes.partition_point(|&material| material < materials.of_run[run]) as u16;
             for nodes in entries(run).chunks_exact(3) {
                 for (node, a, b) in [(0, 1, 2), (1, 2, 0), (2, 0, 1)] {
                     // Filled from the end: `first` then is the first side of each node again.

@@ -1,6 +1,6 @@
 //! Fans of the halo: those of the blocks that own its nodes, with the reader's local indices.
 
-use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord, triangle_material};
+use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord, triangle_number};
 use rayon::prelude::*;
 
 use super::{Fan, Further, Rows};
@@ -16,13 +16,18 @@ pub(super) struct Halo {
 struct HaloBlock {
     outer: Vec<u32>,
     further: Vec<Further>,
-    /// As `fan_material`, with the triangles of the halo.
-    material: u16,
+    /// The materials of the block's fans and of its halo's, by their numbers.
+    planes: Vec<u16>,
 }
 
 /// Makes the fans of the halo if all blocks have fans, and none has too many nodes or materials for these.
-pub(super) fn halo(blocks: &BlocksView, device: &DeviceTables, own: &[Vec<Further>]) -> Option<Halo> {
-    if device.fan_material.contains(&DeviceTables::NO_FANS) {
+pub(super) fn halo(
+    blocks: &BlocksView,
+    device: &DeviceTables,
+    planes: &[Vec<u16>],
+    own: &[Vec<Further>],
+) -> Option<Halo> {
+    if planes.iter().any(Vec::is_empty) {
         return None;
     }
     let n_blocks = blocks.n_blocks();
@@ -30,7 +35,7 @@ pub(super) fn halo(blocks: &BlocksView, device: &DeviceTables, own: &[Vec<Furthe
     let mut fan = vec![0; 3 * n_halo];
     let mut materials = vec![0; if device.fan_materials.is_empty() { 0 } else { n_halo }];
     let rows = Rows::cut(&mut fan, &mut materials, (0..n_blocks).map(|block| blocks.halo(block).len()));
-    let reader = Reader { blocks, device, own };
+    let reader = Reader { blocks, device, planes, own };
     let found: Option<Vec<HaloBlock>> = rows
         .into_par_iter()
         .enumerate()
@@ -40,15 +45,21 @@ pub(super) fn halo(blocks: &BlocksView, device: &DeviceTables, own: &[Vec<Furthe
     Some(Halo { fan, materials, blocks: found? })
 }
 
-/// Puts the fans of the halo and the further records into the tables.
-pub(super) fn finish(blocks: &BlocksView, device: &mut DeviceTables, own: Vec<Vec<Further>>, halo: Option<Halo>) {
+/// Puts the fans of the halo and the further records into the tables, and adds the materials of the halo's fans to those of blocks.
+pub(super) fn finish(
+    blocks: &BlocksView,
+    device: &mut DeviceTables,
+    own: Vec<Vec<Further>>,
+    halo: Option<Halo>,
+    planes: &mut [Vec<u16>],
+) {
     let mut of_halo = Vec::new();
     device.outer_first = vec![0; blocks.n_blocks() + 1];
     if let Some(halo) = halo {
         (device.halo_fan, device.halo_fan_materials) = (halo.fan, halo.materials);
         device.outer_nodes.reserve_exact(halo.blocks.iter().map(|found| found.outer.len()).sum());
         for (block, found) in halo.blocks.into_iter().enumerate() {
-            device.fan_material[block] = found.material;
+            planes[block] = found.planes;
             device.outer_nodes.extend_from_slice(&found.outer);
             device.outer_first[block + 1] = device.outer_nodes.len() as u64;
             of_halo.push(found.further);
@@ -64,14 +75,12 @@ pub(super) fn finish(blocks: &BlocksView, device: &mut DeviceTables, own: Vec<Ve
         }
         device.further_first.push(device.further_node.len() as u32);
     }
-    if !device.fan_material.contains(&DeviceTables::MIXED) {
-        (device.fan_materials, device.halo_fan_materials, device.further_materials) = Default::default();
-    }
 }
 
 struct Reader<'a> {
     blocks: &'a BlocksView<'a>,
     device: &'a DeviceTables,
+    planes: &'a [Vec<u16>],
     own: &'a [Vec<Further>],
 }
 
@@ -85,7 +94,7 @@ impl Reader<'_> {
         let (own, halo) = (self.blocks.own_nodes(block), self.blocks.halo(block));
         let own = own.start as u32..own.end as u32;
         let mut outer = Vec::new();
-        let mut material = self.device.fan_material[block];
+        let mut planes = self.planes[block].clone();
         neighbours.clear();
         self.for_each_record(halo, |_, _, owner, fan| {
             for node in fan.record.neighbours() {
@@ -100,18 +109,13 @@ impl Reader<'_> {
                 };
                 neighbours.push((node, local));
             }
-            let theirs = self.device.fan_material[owner];
-            material = match (material, theirs) {
-                (DeviceTables::MIXED, _) => DeviceTables::MIXED,
-                (ours, DeviceTables::MIXED) => {
-                    let same = |k| triangle_material(fan.materials, k) == usize::from(ours);
-                    if (0..fan.record.n_triangles()).all(same) { ours } else { DeviceTables::MIXED }
+            for material in self.materials_of(owner, fan) {
+                if !planes.contains(&material) {
+                    planes.push(material);
                 }
-                (ours, theirs) if ours == theirs => ours,
-                _ => DeviceTables::MIXED,
-            };
+            }
         });
-        if material == DeviceTables::MIXED && self.device.material_kind.len() > super::FEW_MATERIALS {
+        if planes.len() > FanRecord::MATERIALS {
             return None;
         }
         outer.sort_unstable();
@@ -122,7 +126,7 @@ impl Reader<'_> {
         }
         let mut further = Vec::new();
         let mut rest = neighbours.as_slice();
-        self.for_each_record(halo, |at, first, _, fan| {
+        self.for_each_record(halo, |at, first, owner, fan| {
             let (these, after) = rest.split_at(fan.record.n_neighbours());
             rest = after;
             let local = these.iter().map(|&(node, local)| match local {
@@ -130,14 +134,22 @@ impl Reader<'_> {
                 local => local,
             });
             let record = FanRecord::new(local).with_further(fan.record.has_further());
-            let fan = Fan { record, ..fan };
+            let number = |material: u16| planes.iter().position(|&plane| plane == material).unwrap_or_default() as u32;
+            let numbers = self.materials_of(owner, fan).map(number).enumerate();
+            let fan = Fan { record, materials: numbers.fold(0, |word, (k, number)| word | number << (4 * k)) };
             if first {
                 rows.set(at, fan);
             } else {
                 further.push(Further { node: (own.len() + at) as u16, fan });
             }
         });
-        Some(HaloBlock { outer, further, material })
+        Some(HaloBlock { outer, further, planes })
+    }
+
+    /// The materials of the triangles of a record of another block.
+    fn materials_of(&self, owner: usize, fan: Fan) -> impl Iterator<Item = u16> {
+        let planes = &self.planes[owner];
+        (0..fan.record.n_triangles()).map(move |k| planes[triangle_number(fan.materials, k)])
     }
 
     /// Calls with each record of each halo node: its place in the halo, whether it is the node's first, the block that

@@ -94,9 +94,6 @@ fn together<'a, 'b>(runs: &'b [Run<'a>], is_mixed: bool) -> impl Iterator<Item =
     runs.chunk_by(move |a, b| is_mixed && a.kind == b.kind && !a.kind.is_acoustic())
 }
 
-/// Most materials that the four bits of a triangle can tell apart.
-const FEW_MATERIALS: usize = 16;
-
 /// Makes the tables, without grids, in rayon's current pool. The result does not depend on the number of threads. With
 /// `fans_alone`, blocks that have fans get no colours.
 pub(super) fn device_tables(blocks: &BlocksView, fans_alone: bool) -> DeviceTables {
@@ -106,18 +103,39 @@ pub(super) fn device_tables(blocks: &BlocksView, fans_alone: bool) -> DeviceTabl
         material_section: materials.pairs.iter().map(|pair| pair.1).collect(),
         ..DeviceTables::default()
     };
-    let own = timed("fans", || fans::own(blocks, &materials, &mut device));
+    let mut planes: Vec<Vec<u16>> = (0..blocks.n_blocks()).map(|block| materials.of_block(blocks, block)).collect();
+    let own = timed("fans", || fans::own(blocks, &materials, &planes, &mut device));
     let solid = |&kind: &u8| ElementKind::from_code(kind).is_some_and(|kind| kind.dimension() == 3);
     if blocks.run_kind.iter().any(solid) {
         timed("batches of solids", || solids::solids(blocks, &mut device));
         timed("joins", || joins::passed(blocks, &mut device));
     } else {
-        timed("colours", || colours::colours(blocks, fans_alone, &mut device));
+        timed("colours", || colours::colours(blocks, &|block| fans_alone && !planes[block].is_empty(), &mut device));
         device.later_first = vec![0; blocks.n_blocks() + 1];
     }
-    let halo = timed("halo of fans", || halo::halo(blocks, &device, &own));
-    timed("join tables", || halo::finish(blocks, &mut device, own, halo));
+    let halo = timed("halo of fans", || halo::halo(blocks, &device, &planes, &own));
+    timed("join tables", || halo::finish(blocks, &mut device, own, halo, &mut planes));
+    name_planes(&planes, &mut device);
     device
+}
+
+/// Gives blocks the materials of their fans. Where none is mixed, no triangle needs one of its own.
+fn name_planes(planes: &[Vec<u16>], device: &mut DeviceTables) {
+    device.fan_plane_first.push(0);
+    for planes in planes {
+        device.fan_material.push(match planes[..] {
+            [] => DeviceTables::NO_FANS,
+            [material] => material,
+            [..] => DeviceTables::MIXED,
+        });
+        if planes.len() > 1 {
+            device.fan_planes.extend(planes.iter().map(|&material| u32::from(material)));
+        }
+        device.fan_plane_first.push(device.fan_planes.len() as u32);
+    }
+    if device.fan_planes.is_empty() {
+        (device.fan_materials, device.halo_fan_materials, device.further_materials) = Default::default();
+    }
 }
 
 /// The distinct pairs of kind and section, ascending, and which of them each run has.
@@ -151,27 +169,22 @@ impl Materials {
         ElementKind::from_code(kind).is_some_and(|kind| kind.law() == self.law)
     }
 
-    /// Whether fans hold the material of each triangle.
-    fn fit_in_fans(&self) -> bool {
-        self.pairs.len() <= FEW_MATERIALS
-    }
-
-    /// Material of a block's own triangles; see [`DeviceTables::fan_material`].
-    fn of_block(&self, blocks: &BlocksView, block: usize) -> u16 {
+    /// The materials of a block's own triangles, ascending, which fans number from 0 on. None where it has no fans.
+    fn of_block(&self, blocks: &BlocksView, block: usize) -> Vec<u16> {
         let runs = blocks.run_first[block] as usize..blocks.run_first[block + 1] as usize;
         let n_local = blocks.own_nodes(block).len() + blocks.halo(block).len();
         if n_local > FanRecord::LOCAL_NODES || !blocks.run_kind[runs.clone()].iter().all(|&kind| self.has_fans(kind)) {
-            return DeviceTables::NO_FANS;
+            return Vec::new();
         }
-        match &self.of_run[runs] {
+        let mut own = self.of_run[runs].to_vec();
+        if own.is_empty() {
             // A block without elements may have the material of any triangle.
-            [] => {
-                self.pairs.iter().position(|pair| self.has_fans(pair.0)).map_or(DeviceTables::NO_FANS, |at| at as u16)
-            }
-            &[material] if material < DeviceTables::MIXED => material,
-            [_, _, ..] if self.fit_in_fans() => DeviceTables::MIXED,
-            _ => DeviceTables::NO_FANS,
+            own.extend(self.pairs.iter().position(|pair| self.has_fans(pair.0)).map(|at| at as u16));
         }
+        own.sort_unstable();
+        own.dedup();
+        let is_named = own.iter().all(|&material| material < DeviceTables::MIXED);
+        if is_named && own.len() <= FanRecord::MATERIALS { own } else { Vec::new() }
     }
 }
 

@@ -4,7 +4,7 @@ use pogo_formats::explicit::block::corner::{ABSENT, BATCH, MOST_LOCAL_NODES, loc
 use pogo_formats::explicit::block::grid;
 use pogo_formats::explicit::block::grid::{CORNERS, NODE, NOTHING, PRESENT, WHOLE};
 use pogo_formats::explicit::block::ring::{ring_around, ring_tetrahedra, shape};
-use pogo_formats::explicit::block::{DeviceTables, DeviceView, FanRecord, triangle_material};
+use pogo_formats::explicit::block::{DeviceTables, DeviceView, FanRecord};
 use pogo_formats::mesh::{ElementKind, Mesh};
 use proptest::prelude::*;
 
@@ -73,10 +73,7 @@ fn direct(mesh: &Mesh) -> Vec<(usize, u64)> {
 }
 
 fn material(device: &DeviceView, block: usize, materials: u32, k: usize) -> (u8, u32) {
-    let number = match device.fan_material[block] {
-        DeviceTables::MIXED => triangle_material(materials, k),
-        one => usize::from(one),
-    };
+    let number = device.triangle_material(block, Some(materials), k);
     (device.material_kind[number], device.material_section[number])
 }
 
@@ -384,8 +381,15 @@ fn more_materials_than_four_bits_tell_apart() {
     let mut model = triangles(40, 10, |_, _| true);
     // Column by column another section: blocks of several columns are mixed beyond what fans can say.
     model.groups[0].section = (0..800).map(|element| element / 2 % 40).collect();
-    let arranged = arranged_as(&model, (0..41 * 11).map(|node| (node % 41).min(39) / 10).collect());
+    let arranged = arranged_as(&model, (0..41 * 11).map(|node| (node % 41).min(39) / 20).collect());
     assert_eq!(check(&arranged), [0, 0]);
+    // Blocks of fewer columns number theirs and those of their halo.
+    let arranged = arranged_as(&model, (0..41 * 11).map(|node| (node % 41).min(39) / 10).collect());
+    assert_eq!(check(&arranged), [451, arranged.blocks.halo_nodes.len()]);
+    assert!((0..4).all(|block| (11..=13).contains(&arranged.device.view().planes(block).len())));
+    // Those that have too many with their halo let no block make two steps.
+    let arranged = arranged_as(&model, (0..41 * 11).map(|node| (node % 41).min(39) / 15).collect());
+    assert_eq!(check(&arranged), [451, 0]);
     // With two materials in some blocks fans can.
     model.groups[0].section = (0..800).map(|element| element / 2 % 40 / 20).collect();
     let arranged = arranged_as(&model, (0..41 * 11).map(|node| (node % 41).min(39) / 10).collect());
