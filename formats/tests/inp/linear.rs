@@ -87,10 +87,18 @@ fn springs_have_no_linear_constraints() {
 }
 
 #[test]
-fn constraints_of_a_fluid_are_refused() {
+fn constraints_of_a_fluid_are_of_its_pressure() {
     let fluid = SQUARE.replace("CPE3", "AC2D3").replace("*Elastic\n 2.1e11, 0.3", "*Acoustic Medium\n 2.2e9,");
     let error = refusal(&with(&fluid, "*Equation\n 2\n 1, 1, 1., 2, 1, -1.\n"));
-    assert!(error.contains("*EQUATION names node 1 of a fluid, which has a pressure and no displacement"), "{error}");
+    assert!(
+        error.contains(
+            "*EQUATION names a displacement of node 1 of a fluid, which has a pressure alone: write degree of freedom 8"
+        ),
+        "{error}"
+    );
+    let joined = model(&with(&fluid, "*Equation\n 2\n 1, 8, 1., 2, 8, -0.5\n*Mpc\n TIE, 3, 4\n")).setup.linear;
+    let p = i32::from(LinearTerm::PRESSURE);
+    assert_eq!(rows(&joined), [vec![(0, p, 1.), (1, p, -0.5)], vec![(2, p, 1.), (3, p, -1.)]]);
     // Beside a fluid they may be.
     let rows = "*Equation\n 2\n 5, 1, 1., 8, 1, -1.\n";
     let (model, _) = deck(&(WATER_BESIDE_STEEL.to_owned() + rows + RUN)).finish().unwrap();
@@ -158,14 +166,13 @@ fn ties_of_fluids_that_join_nothing_are_told() {
     };
     let above = "*Surface, name=ABOVE\n F, S3\n*Surface, name=BOTH\n F, S2\n S, S4\n";
     for (tie, expected) in [
-        ("*Tie, name=T, position tolerance=9.\nABOVE, WET\n", "*TIE `T`: both surfaces are those of fluids"),
         (
             "*Tie, name=T, position tolerance=9.\nBOTH, ABOVE\n",
             "*TIE `T`: one surface has faces of a fluid and of a solid",
         ),
         ("*Tie, name=T\nWET, DRY\n*Tie, name=U\nDRY, WET\n", "*TIE `U`: a face of the fluid is tied twice"),
         ("*Tie, name=T, position tolerance=9.\nABOVE, DRY\n", "*TIE `T`: no face of the solid lies near enough"),
-        ("*Equation\n 2\n 1, 1, 1., 8, 1, -1.\n", "*EQUATION names node 1 of a fluid"),
+        ("*Equation\n 2\n 1, 1, 1., 8, 1, -1.\n", "*EQUATION names a displacement of node 1 of a fluid"),
     ] {
         let said = refused(&(above.to_owned() + tie));
         assert!(said.contains(expected), "{expected}: {said}");
