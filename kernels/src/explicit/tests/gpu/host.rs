@@ -96,10 +96,15 @@ fn grains_on_the_host_step_as_the_cpu_and_in_parts_as_one() {
     for kind in [ElementKind::Cpe3, ElementKind::Cpe4, ElementKind::C3d4, ElementKind::C3d8r] {
         let cells = if kind.dimension() == 2 { [15, 13, 0] } else { [7, 6, 5] };
         let (case, name) = (grains(kind, cells, 7), kind.name());
-        compare_twin::<f64>(&case, &case.problem(), name, 1e-12);
-        compare_twin::<f32>(&case, &case.problem(), name, 1e-5);
+        let mut problem = case.problem();
+        if kind == ElementKind::Cpe3 {
+            // Fans, which some blocks have, are not compiled for the host.
+            problem.stiffness_factor = vec![1.1; case.mesh.n_elements()];
+        }
+        compare_twin::<f64>(&case, &problem, name, 1e-12);
+        compare_twin::<f32>(&case, &problem, name, 1e-5);
         if kind == ElementKind::C3d8r {
-            compare_parts::<f64>(&case, &case.problem(), name, 2, &|b, n| 2 * b / n);
+            compare_parts::<f64>(&case, &problem, name, 2, &|b, n| 2 * b / n);
         }
     }
 }
