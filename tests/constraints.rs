@@ -360,7 +360,10 @@ fn what_is_not_computed_is_refused_by_name() {
         ("*Tie, name=J, position tolerance=1e-9\nSLAVE, FAR\n", "no node lies near enough to the other surface"),
         ("*Tie, name=J, cyclic symmetry\nSLAVE, MASTER\n", "cyclic symmetry is not computed"),
         ("*Equation\n3\n1, 1, 1., 2, 1, -1.\n", "this equation ends after 2 of its 3 terms"),
-        ("*Equation\n2\n1, 1, 1., 2, 5, -1.\n", "`5` is no component of a displacement"),
+        (
+            "*Equation\n2\n1, 1, 1., 2, 5, -1.\n",
+            "`5` is no degree of freedom of an equation: an equation has components of displacements",
+        ),
         ("*Equation\n2\n1, 6, 1., 2, 6, -1.\n", "only reference nodes of rigid bodies and couplings turn"),
         ("*Equation\n2\nEVERY, 1, 1., FEW, 1, -1.\n", "give sets of one length, or single nodes"),
         ("*Transform, nset=FEW, type=S\n0., 0., 0., 0., 0., 1.\n", "*TRANSFORM, TYPE=S is not supported: R and C are"),
