@@ -1,13 +1,16 @@
 //! The coarse levels as `levels.cuh` reads them.
 
-use std::ops::Range;
+mod order;
 
 use pogo_formats::system::parallel;
 use pogo_formats::voxel::{BricksView, morton_position};
 use rayon::prelude::*;
 
+pub(super) use order::{Order, Sharing, part_by_place};
+
+
 use super::super::lists::{Lists, joined, starts};
-use super::super::multigrid::{Coarse, Factor, First, Level, Operator, PLACES, Packed, exponent, rounded};
+use super::super::multigrid::{Coarse, Factor, Level, Operator, PLACES, Packed, exponent, rounded};
 use super::super::{Moduli, Voxels};
 use super::layout::*;
 use crate::device::layout::{In, Out, Pointer};
@@ -37,43 +40,6 @@ impl Memory for Arena {
 
     fn zeros_cut<T: Plain>(&mut self, len: usize, cuts: &[usize]) -> Result<u64, DeviceError> {
         Ok(Arena::zeros_cut::<T>(self, "vectors of coarse levels", len, cuts)?.pointer())
-    }
-}
-
-/// How devices share the coarse levels. A device has an equal number of the nodes of a large level, in the order of the level.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sharing {
-    pub n_devices: usize,
-    /// A level of fewer nodes is computed by the first device alone.
-    pub least: usize,
-}
-
-impl Sharing {
-    /// Number of levels that all devices compute.
-    fn n_shared(self, coarse: &Coarse) -> usize {
-        let smoothed = coarse.levels.len() - usize::from(coarse.is_factorised());
-        coarse.levels[..smoothed].iter().take_while(|level| level.n / 3 >= self.least).count()
-    }
-
-    /// First nodes of each device but the first on a level of `n` nodes: multiples of four.
-    fn cuts(self, n: usize) -> Vec<usize> {
-        (1..self.n_devices).map(|device| n * device / self.n_devices / 4 * 4).collect()
-    }
-
-    /// The same for each level; none where the first device has all.
-    fn cuts_of_levels(self, coarse: &Coarse) -> Vec<Vec<usize>> {
-        let n_shared = self.n_shared(coarse);
-        let cuts = |(l, level): (usize, &Level)| if l < n_shared { self.cuts(level.n / 3) } else { Vec::new() };
-        coarse.levels.iter().enumerate().map(cuts).collect()
-    }
-
-    /// The nodes that a device computes of a level of `n` nodes with these cuts.
-    fn nodes(self, device: usize, n: usize, cuts: &[usize]) -> Range<usize> {
-        if cuts.is_empty() {
-            return if device == 0 { 0..n } else { 0..0 };
-        }
-        let first = if device == 0 { 0 } else { cuts[device - 1] };
-        first..cuts.get(device).copied().unwrap_or(n)
     }
 }
 
@@ -258,7 +224,7 @@ pub(super) fn tables(
     bricks: &BricksView,
     coarse: &Coarse,
     lent: Lent,
-    sharing: Sharing,
+    order: &Order,
     memory: &mut impl Memory,
 ) -> Result<Vec<Tables>, DeviceError> {
     let settings = &coarse.settings;
@@ -268,8 +234,9 @@ pub(super) fn tables(
         let reason = format!("{n_levels} levels, the second of {most} nodes: there may be {MAX_LEVELS} and {COLUMNS}");
         return Err(DeviceError::Failed { what: "hold the coarse levels", reason });
     }
-    let cuts = sharing.cuts_of_levels(coarse);
-    let colours = Colours::new(bricks, &coarse.levels[0].nodes, &cuts[0]);
+    let nodes = |nodes: &[u32; 8]| nodes.map(|node| order.place(0, node));
+    let first_nodes: Vec<[u32; 8]> = coarse.levels[0].nodes.par_iter().map(nodes).collect();
+    let colours = Colours::new(bricks, &first_nodes, order.cuts(0));
     let mut out = Tables {
         tolerance: settings.inner_tolerance.powi(2),
         n_levels: n_levels as u32,
@@ -285,40 +252,33 @@ pub(super) fn tables(
     // Tables of further levels are made while those of the first are copied.
     let mut further = Vec::new();
     rayon::in_place_scope(|scope| {
-        scope.spawn(|_| further = (1..n_levels).map(|l| Assembled::new(coarse, l)).collect());
-        put_vectors(coarse, lent, &cuts, memory, &mut out)?;
-        let Operator::First(first) = &coarse.levels[0].operator else { unreachable!("only on the CPU") };
-        put_first(&coarse.levels[0], first, (&colours, &cuts[0]), memory, &mut out)
+        scope.spawn(|_| further = (1..n_levels).map(|l| Assembled::new(coarse, l, order)).collect());
+        put_vectors(coarse, lent, order, memory, &mut out)?;
+        put_first(&coarse.levels[0], &first_nodes, (&colours, order), memory, &mut out)
     })?;
+    drop(first_nodes);
     for (l, made) in (1..).zip(&further) {
-        put_assembled(&coarse.levels[l], made, [&cuts[l - 1], &cuts[l]], memory, &mut out.levels[l])?;
+        put_assembled(&coarse.levels[l], made, (l, order), memory, &mut out.levels[l])?;
     }
     if let (Some(factor), Some(last)) = (&coarse.bottom, coarse.levels.last()) {
         out.bottom = at(memory.put(&inverse(factor, last.n))?);
     }
-    Ok((0..sharing.n_devices).map(|device| of_device(device, coarse, sharing, &cuts, &colours, &out)).collect())
+    Ok((0..order.n_parts).map(|part| of_part(part, coarse, order, &colours, &out)).collect())
 }
 
-/// The tables of a device, from those of all.
-fn of_device(
-    device: usize,
-    coarse: &Coarse,
-    sharing: Sharing,
-    cuts: &[Vec<usize>],
-    colours: &Colours,
-    all: &Tables,
-) -> Tables {
+/// The tables of a part, from those of all.
+fn of_part(part: usize, coarse: &Coarse, order: &Order, colours: &Colours, all: &Tables) -> Tables {
     let mut out = *all;
-    for (l, level) in coarse.levels.iter().enumerate() {
-        let nodes = sharing.nodes(device, level.n / 3, &cuts[l]);
+    for l in 0..coarse.levels.len() {
+        let nodes = order.own(part, l);
         (out.levels[l].first, out.levels[l].end) = (nodes.start as u32, nodes.end as u32);
     }
-    // The first device has all of a level that is not shared.
+    // The first part has all of a level that is not shared.
     let end = colours.order.len() as u32;
-    out.colour_first = colours.first.get(device).copied().unwrap_or([end; 9]);
-    out.peers.n_devices = sharing.n_devices as u32;
-    out.peers.me = device as u32;
-    out.peers.n_shared = sharing.n_shared(coarse) as u32;
+    out.colour_first = colours.first.get(part).copied().unwrap_or([end; 9]);
+    out.peers.n_devices = order.n_parts as u32;
+    out.peers.me = part as u32;
+    out.peers.n_shared = order.n_shared as u32;
     out.peers.n_elements = colours.order.len() as u32;
     out
 }
@@ -327,7 +287,7 @@ fn of_device(
 fn put_vectors(
     coarse: &Coarse,
     lent: Lent,
-    cuts: &[Vec<usize>],
+    order: &Order,
     memory: &mut impl Memory,
     out: &mut Tables,
 ) -> Result<(), DeviceError> {
@@ -335,7 +295,7 @@ fn put_vectors(
     for_vectors(coarse, |level, vector, n| {
         let at = match places.find(level, vector, 4 * n as u64) {
             Some(at) => at,
-            None => memory.zeros_cut::<f32>(n, &times(3, &cuts[level]))?,
+            None => memory.zeros_cut::<f32>(n, &times(3, order.cuts(level)))?,
         };
         let super::layout::Level { residual, direction, product, solution, z, t, d, .. } = &mut out.levels[level];
         *[residual, direction, product, solution, z, t, d][vector] = Out::<f32>::from_address(at);
@@ -343,17 +303,18 @@ fn put_vectors(
     })
 }
 
-/// The operator of level 1, whose elements come in this order.
+/// The operator of level 1, whose elements with these nodes come in the order of the colours.
 fn put_first(
     level: &Level,
-    operator: &First,
-    (colours, node_cuts): (&Colours, &[usize]),
+    nodes: &[[u32; 8]],
+    (colours, order_of_nodes): (&Colours, &Order),
     memory: &mut impl Memory,
     out: &mut Tables,
 ) -> Result<(), DeviceError> {
+    let Operator::First(operator) = &level.operator else { unreachable!("only on the CPU") };
     let (order, cuts) = (&colours.order, colours.cuts());
     let number = |&(e, _): &(u32, [u16; 3])| (e & !Colours::COPY) as usize;
-    let nodes: Vec<[u32; 8]> = order.par_iter().map(|of| level.nodes[number(of)]).collect();
+    let nodes: Vec<[u32; 8]> = order.par_iter().map(|of| nodes[number(of)]).collect();
     out.levels[0].nodes = at(memory.put_cut(nodes.as_flattened(), &times(8, &cuts))?);
     drop(nodes);
     let child = |of: &(u32, [u16; 3])| match operator.child[number(of)] {
@@ -374,19 +335,19 @@ fn put_first(
     };
     let own: Vec<[f32; 300]> = operator.matrices.par_iter().map(lower).collect();
     out.own = at(memory.put_cut(&own, &like(own.len(), order.len(), &cuts))?);
-    put_inverse(level, node_cuts, memory, &mut out.levels[0])
+    put_inverse(level, (0, order_of_nodes), memory, &mut out.levels[0])
 }
 
-/// 1 / diagonal, cut at these nodes.
+/// 1 / diagonal of a level.
 fn put_inverse(
     level: &Level,
-    cuts: &[usize],
+    (l, order): (usize, &Order),
     memory: &mut impl Memory,
     row: &mut super::layout::Level,
 ) -> Result<(), DeviceError> {
-    let mut inverse = level.inverse.clone();
+    let mut inverse = order.of_nodes(l, 3, level.inverse.clone());
     inverse.resize(padded(level.n / 3), 0.0);
-    row.inverse = at(memory.put_cut(&inverse, &times(3, cuts))?);
+    row.inverse = at(memory.put_cut(&inverse, &times(3, order.cuts(l)))?);
     Ok(())
 }
 
@@ -394,30 +355,34 @@ fn put_inverse(
 struct Assembled {
     /// None of a level that is factorised.
     blocks: Option<Rounded>,
+    /// Eight places of each element.
+    nodes: Vec<[u32; 8]>,
     transfer: Gathering,
 }
 
 impl Assembled {
-    fn new(coarse: &Coarse, l: usize) -> Self {
+    fn new(coarse: &Coarse, l: usize, order: &Order) -> Self {
         let level = &coarse.levels[l];
         let Operator::Assembled(blocks) = &level.operator else { unreachable!("only on the CPU") };
         let is_bottom = l + 1 == coarse.levels.len() && coarse.is_factorised();
-        Self { blocks: (!is_bottom).then(|| Rounded::new(blocks)), transfer: Gathering::new(level) }
+        let blocks = (!is_bottom).then(|| Rounded::new(blocks).in_order(l, order));
+        let nodes = level.nodes.par_iter().map(|nodes| nodes.map(|node| order.place(l, node))).collect();
+        Self { blocks, nodes, transfer: Gathering::new(level).in_order(l, order) }
     }
 }
 
-/// The operator of a further level, and its transfer. `cuts` are those of the finer level and of this one.
+/// The operator of further level `l`, and its transfer.
 fn put_assembled(
     level: &Level,
-    Assembled { blocks, transfer }: &Assembled,
-    [finer, cuts]: [&[usize]; 2],
+    Assembled { blocks, nodes, transfer }: &Assembled,
+    (l, order): (usize, &Order),
     memory: &mut impl Memory,
     row: &mut super::layout::Level,
 ) -> Result<(), DeviceError> {
-    let n = level.n / 3;
-    row.nodes = at(memory.put_cut(&level.nodes, &like(level.nodes.len(), n, cuts))?);
+    let (n, cuts) = (level.n / 3, order.cuts(l));
+    row.nodes = at(memory.put_cut(nodes, &like(nodes.len(), n, cuts))?);
     let Gathering { owner, first, entries } = transfer;
-    row.owner = at(memory.put_cut(owner, finer)?);
+    row.owner = at(memory.put_cut(owner, order.cuts(l - 1))?);
     row.gather_first = at(memory.put_cut(first, cuts)?);
     row.gather = at(memory.put_cut(entries, &of_rows(first, cuts))?);
     let Some(rounded) = blocks else {
@@ -433,7 +398,7 @@ fn put_assembled(
     row.value = at(memory.put_cut(&rounded.value, &of_blocks)?);
     row.ninth = at(memory.put_cut(&rounded.ninth, &of_blocks)?);
     row.unit = rounded.unit;
-    put_inverse(level, cuts, memory, row)
+    put_inverse(level, (l, order), memory, row)
 }
 
 /// How a level is connected to the finer one.
@@ -481,6 +446,14 @@ impl Gathering {
             to.iter_mut().zip(of_node(node)).for_each(|(to, entry)| *to = entry);
         });
         Self { owner, first, entries }
+    }
+
+    /// The same of level `l` and the finer one in the order of their places.
+    fn in_order(self, l: usize, order: &Order) -> Self {
+        let (first, rows) = order.of_rows(l, self.first);
+        let mut entries = rows.moved(self.entries);
+        entries.par_iter_mut().for_each(|entry| *entry = order.place(l - 1, *entry >> 2) << 2 | *entry & 3);
+        Self { owner: order.of_nodes(l - 1, 1, self.owner), first, entries }
     }
 }
 
@@ -538,6 +511,15 @@ impl Rounded {
             }
         });
         Self { first: blocks.first.clone(), column, value, ninth, unit: f32::from_bits(((127 + top) as u32) << 23) }
+    }
+
+    /// The same of level `l` in the order of its places.
+    fn in_order(self, l: usize, order: &Order) -> Self {
+        let (first, rows) = order.of_rows(l, self.first);
+        let mut column = rows.moved(self.column);
+        const NODE: u32 = (1 << COLUMN_BITS) - 1;
+        column.par_iter_mut().for_each(|entry| *entry = *entry & !NODE | order.place(l, *entry & NODE));
+        Self { first, column, value: rows.moved(self.value), ninth: rows.moved(self.ninth), unit: self.unit }
     }
 }
 

@@ -26,7 +26,7 @@ use super::super::problem::Stopping;
 use super::super::solve::largest_bound;
 use super::super::{FixedDof, NodalForce, Solution, SolverSettings, StaticProblem};
 use super::layout::{ALPHA, MOST_DEVICES, N_SCALARS, PQ, PR, RR, Tables, WORK, ZQ};
-use super::levels::{self, Lent, Sharing, padded};
+use super::levels::{self, Lent, Order, Sharing, padded, part_by_place};
 use super::modules_of_levels;
 use super::product::FineLevel;
 use crate::device::{Arena, DeviceError, Devices, Gpu, Kernel, MemoryReport, Module, Slice, Stream, arguments};
@@ -410,9 +410,10 @@ impl GpuStaticSolver {
         let lends = needs.degree == 2 && devices.len() == 1;
         let lent = if lends { Lent { z: both.0[0].pointer(), t: both.0[1].pointer(), bytes } } else { Lent::default() };
         devices.require(needs.vectors - 2 * bytes + levels::bytes(&coarse, lent) + further, reserve, ADVICE)?;
-        let sharing = Sharing { n_devices: devices.len(), least };
+        let sharing = Sharing { n_parts: devices.len(), least };
+        let order = Order::new(&coarse, sharing, &part_by_place(fine.shares.firsts(), &fine.order));
         let (tables, kernels) =
-            place_coarse(&devices, problem, &coarse, needs.low, (lent, sharing), &fine, &mut arena)?;
+            place_coarse(&devices, problem, &coarse, needs.low, (lent, &order), &fine, &mut arena)?;
         let level_sizes = coarse.levels.iter().map(|level| level.n).collect();
         drop(coarse);
 
@@ -711,11 +712,11 @@ fn place_coarse(
     problem: &StaticProblem,
     coarse: &Coarse,
     low: usize,
-    (lent, sharing): (Lent, Sharing),
+    (lent, order): (Lent, &Order),
     fine: &FineLevel,
     arena: &mut Arena,
 ) -> Result<(Vec<Tables>, Vec<Kernels>), DeviceError> {
-    let mut tables = levels::tables(&problem.bricks, coarse, lent, sharing, arena)?;
+    let mut tables = levels::tables(&problem.bricks, coarse, lent, order, arena)?;
     let voxels = problem.voxels();
     let put = levels::put_moduli(&voxels, fine.one_modulus(), devices.len(), arena)?;
     tables.iter_mut().for_each(|tables| put.enter(tables));

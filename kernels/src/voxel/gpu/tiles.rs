@@ -371,6 +371,11 @@ impl Shares {
         self.nodes[device]..self.nodes[device + 1]
     }
 
+    /// First node in the memory of each device, and the number of nodes.
+    pub fn firsts(&self) -> &[usize] {
+        &self.nodes
+    }
+
     /// The first of each device but the first one, of values of which plane p has those from `first(p)` on.
     pub fn cuts(&self, first: impl Fn(usize) -> usize) -> Vec<usize> {
         self.planes[1..self.n_devices()].iter().map(|&plane| first(plane)).collect()

@@ -20,7 +20,6 @@ mod transfer;
 #[cfg(test)]
 pub(crate) use cell::Cell;
 pub(crate) use factor::Factor;
-pub(crate) use first::First;
 pub(crate) use hierarchy::{Coarse, Division, FACTORISED, Host};
 pub(crate) use level::{Level, Operator};
 pub(crate) use packed::Packed;

@@ -51,7 +51,7 @@ impl Twin {
         let folder = std::env::temp_dir().join(format!("pogo-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("can make a folder");
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/voxel/gpu/levels.cuh");
-        let devices = if sharing.n_devices > 1 { "#define POGO_DEVICES\n" } else { "" };
+        let devices = if sharing.n_parts > 1 { "#define POGO_DEVICES\n" } else { "" };
         let ratios = if ratios { "#define POGO_RATIOS\n" } else { "" };
         let code = format!(
             "{devices}{ratios}#include \"{source}\"\n#include <cstring>\n#include <thread>\n#include <vector>\n\
@@ -101,15 +101,17 @@ impl Twin {
         let lent = memory.put(&vec![f32::NAN; n]).expect("fits");
         let lent = Lent { z: lent, t, bytes: 4 * n as u64 };
         // Several devices have vectors of their own.
-        let lent = if self.sharing.n_devices > 1 { Lent::default() } else { lent };
-        let mut tables = tables(view, coarse, lent, self.sharing, &mut memory).expect("fits");
-        let put = put_moduli(voxels, false, self.sharing.n_devices, &mut memory).expect("fits");
+        let lent = if self.sharing.n_parts > 1 { Lent::default() } else { lent };
+        let shares = tiles.shares(self.sharing.n_parts);
+        let order = Order::new(coarse, self.sharing, &part_by_place(shares.firsts(), &tiles.order));
+        let mut tables = tables(view, coarse, lent, &order, &mut memory).expect("fits");
+        let put = put_moduli(voxels, false, self.sharing.n_parts, &mut memory).expect("fits");
         let z = memory.zeros_cut::<f32>(n, &[]).expect("fits");
         let planes = memory.put(&tiles.planes).expect("fits");
         let firsts = memory.put(&tiles.firsts()).expect("fits");
         let fixed: Vec<u32> = fixed.iter().map(|dof| 3 * tiles.order[*dof as usize / 3] + dof % 3).collect();
         let fixed = (memory.put(&fixed).expect("fits"), fixed.len() as u32);
-        let work = memory.zeros_cut::<f64>(self.sharing.n_devices, &[]).expect("fits");
+        let work = memory.zeros_cut::<f64>(self.sharing.n_parts, &[]).expect("fits");
         for (device, tables) in tables.iter_mut().enumerate() {
             put.enter(tables);
             (tables.fine_residual, tables.fine_z) = (at(t), Out::<f32>::from_address(z));
@@ -160,7 +162,7 @@ impl Twin {
 
     /// What devices tell each other: each has one thread block.
     fn enter_peers(&self, tiles: &Tiles, tables: &mut [Tables], memory: &mut HostMemory) {
-        let n = self.sharing.n_devices;
+        let n = self.sharing.n_parts;
         let shares = tiles.shares(n);
         let mut zeros = |len: usize| (0..n).map(|_| memory.zeros_cut::<f64>(len, &[]).expect("fits")).collect();
         let (partial, met): (Vec<u64>, Vec<u64>) = (zeros(6 * n), zeros(n));
@@ -187,14 +189,14 @@ fn apart<T: Real>(a: &[f32], b: &[T]) -> f64 {
 
 #[test]
 fn the_correction_on_a_device_is_that_of_the_cpu() {
-    let Some(twin) = Twin::new("twin", Sharing { n_devices: 1, least: 0 }, false) else { return };
+    let Some(twin) = Twin::new("twin", Sharing { n_parts: 1, least: 0 }, false) else { return };
     check_corrections(&[twin], Ratios::One(0.3));
 }
 
 #[test]
 fn corrections_of_several_ratios_are_those_of_the_cpu() {
     let sharing = [(1, 0), (2, 0), (3, 1000)];
-    let twin = |(i, (n_devices, least))| Twin::new(&format!("ratios-{i}"), Sharing { n_devices, least }, true);
+    let twin = |(i, (n_parts, least))| Twin::new(&format!("ratios-{i}"), Sharing { n_parts, least }, true);
     let twins: Option<Vec<Twin>> = sharing.into_iter().enumerate().map(twin).collect();
     let Some(twins) = twins else { return };
     for pair in [[0.0, 0.45], [0.3, -0.3]] {
@@ -226,7 +228,7 @@ fn entries_that_kernels_leave_out_are_zero() {
 #[test]
 fn the_correction_on_several_devices_is_that_of_the_cpu() {
     let sharing = [(2, 0), (2, 300), (3, 0), (3, 1000), (2, 1 << 30)];
-    let twin = |(i, (n_devices, least))| Twin::new(&format!("twin-{i}"), Sharing { n_devices, least }, false);
+    let twin = |(i, (n_parts, least))| Twin::new(&format!("twin-{i}"), Sharing { n_parts, least }, false);
     let twins: Option<Vec<Twin>> = sharing.into_iter().enumerate().map(twin).collect();
     let Some(twins) = twins else { return };
     check_corrections(&twins, Ratios::One(0.3));
@@ -284,7 +286,7 @@ fn check_corrections(twins: &[Twin], ratios: Ratios) {
 #[test]
 fn slow_motions_of_long_samples_are_corrected() {
     // A bar held at both ends gives way in its middle far more than anything short: what is there moves nearly as a whole.
-    let Some(twin) = Twin::new("bar", Sharing { n_devices: 1, least: 0 }, false) else { return };
+    let Some(twin) = Twin::new("bar", Sharing { n_parts: 1, least: 0 }, false) else { return };
     let length = 1000;
     let bricks = bricks_of([9, 9, length], |_| true);
     let view = bricks.view();
