@@ -24,9 +24,25 @@ INLINE void wait_for(const u32* at, u32 value) {
         if (tries > MOST_TRIES) __trap();
     }
 }
+
+/// Waits until the host has answered so many calls.
+INLINE void wait_for_host(const u32* at, u32 calls) {
+    u32 now;
+    do {
+        asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(now) : "l"(at) : "memory");
+        if (now == GIVEN_UP) __trap();
+    } while (now < calls);
+}
+
+/// Reads what the host has written; no cache may have what was there before.
+template <class T> INLINE T from_host(const T* at) { return *static_cast<const volatile T*>(at); }
 #else
 #include <thread>
 
+template <class T> T from_host(const T* at) { return *at; }
+inline void wait_for_host(const u32* at, u32 calls) {
+    while (__atomic_load_n(at, __ATOMIC_ACQUIRE) < calls) std::this_thread::yield();
+}
 inline void release(u32* at, u32 value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
 inline void wait_for(const u32* at, u32 value) {
     while (__atomic_load_n(at, __ATOMIC_ACQUIRE) < value) std::this_thread::yield();
@@ -38,9 +54,11 @@ struct LaunchOfDevices : Launch {
     const Peers& peers;
     /// The first device computes a small level.
     bool alone = false;
-    /// Meetings of all devices up to now.
+    /// Meetings of all devices up to now, or calls of the host.
     u32 met = 0;
     u32 shared_slot = 0;
+    /// Whether sums were given since the last meeting.
+    bool has_given = false;
 
     DEVICE LaunchOfDevices(const Tables& tables) : Launch(tables), peers(tables.peers) {}
 
@@ -48,11 +66,11 @@ struct LaunchOfDevices : Launch {
     INLINE void enter(u32 level) {
         if (level == peers.n_shared) alone = true;
     }
-    /// Ends the work on a level, after which the level above continues.
-    INLINE void leave(u32 level) {
+    /// Ends the work on a level, after which the level above continues with these values.
+    INLINE void leave(u32 level, float* values) {
         if (level != peers.n_shared) return;
         alone = false;
-        meet();
+        meet(N_LISTS * level + IN_PROLONGATION, values);
     }
 
     INLINE bool computes(const Level& level, u32 node) const { return node >= level.first && node < level.end; }
@@ -67,10 +85,14 @@ struct LaunchOfDevices : Launch {
     }
 
     /// Barrier of all thread blocks of all devices, or of the first device while it computes alone. Afterwards each sees
-    /// what the others have written before.
-    INLINE void meet() {
+    /// what the others have written before: by messages, the nodes of a list in one vector, and sums.
+    INLINE void meet(u32 list = NOBODY, float* vector = nullptr) {
         if (alone) {
             Launch::meet();
+            return;
+        }
+        if (peers.post.letters) {
+            exchange(list, vector);
             return;
         }
         met++;
@@ -87,6 +109,45 @@ struct LaunchOfDevices : Launch {
         tell();
         wait();
 #endif
+    }
+
+    /// Sends the nodes of a list in a vector, where ranks exchange messages.
+    INLINE void share(u32 list, float* vector) {
+        if (!alone && peers.post.letters) exchange(list, vector);
+    }
+
+    /// A round of messages. Without a list and without sums it is a barrier of this device.
+    INLINE void exchange(u32 list, float* vector) {
+        Launch::meet();
+        const bool summed = has_given;
+        has_given = false;
+        if (list == NOBODY && !summed) return;
+        const Post& post = peers.post;
+        Letter letter = {};
+        if (list != NOBODY) letter = post.letters[list];
+        for (u32 i = thread; i < 3 * letter.n_sent; i += n_threads)
+            post.outgoing[i] = vector[3 * u64(letter.sent[i / 3]) + i % 3];
+#ifdef __CUDACC__
+        __threadfence_system();
+#endif
+        Launch::meet();
+        met++;
+        if (thread == 0) {
+            post.calls[1] = summed ? list | SUMMED : list;
+#ifdef __CUDACC__
+            __threadfence_system();
+#endif
+            release(post.calls, met);
+            wait_for_host(post.answered, met);
+        }
+        Launch::meet();
+        for (u32 i = thread; i < 3 * letter.n_received; i += n_threads)
+            vector[3 * u64(letter.received[i / 3]) + i % 3] = from_host(post.incoming + i);
+        if (summed) {
+            double* partial = peers.partial[peers.me] + shared_slot * SUMS * peers.n_blocks;
+            for (u32 i = thread; i < SUMS * peers.n_blocks; i += n_threads) partial[i] = from_host(post.all_sums + i);
+        }
+        Launch::meet();
     }
 
     INLINE void tell() {
@@ -106,8 +167,13 @@ struct LaunchOfDevices : Launch {
             return;
         }
         shared_slot ^= 1;
+        has_given = true;
         auto store = [&](u32 q, double s, u32 block) {
             const u32 at = (shared_slot * SUMS + q) * peers.n_blocks + peers.first_block + block;
+            if (peers.post.letters) {
+                peers.post.own_sums[q * (n_threads / threads_of_block()) + block] = s;
+                return;
+            }
             for (u32 device = 0; device < peers.n_devices; device++) peers.partial[device][at] = s;
         };
 #ifdef __CUDACC__

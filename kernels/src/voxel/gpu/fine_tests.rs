@@ -79,7 +79,7 @@ fn node(plane: &Plane, halo: &[u32], x: usize, y: usize) -> Option<(u32, bool)> 
 /// The product as the tables say, plainly.
 fn by_tiles(tiles: &Tiles, cube: &Cube, moduli: &[f64], x: &[f64]) -> Vec<f64> {
     let mut y = vec![0.0; x.len()];
-    for stretch in &tiles.cut(longest(false)[0], 1) {
+    for stretch in &tiles.cut(longest(false)[0], &tiles.shares(1)) {
         let (first, end) = (stretch.at as usize, (stretch.at + stretch.n) as usize);
         for k in first - 1..end {
             for warp in 0..WARPS {
@@ -176,7 +176,7 @@ fn the_shares_of_devices_cover_all_once() {
                 let [first, last] = of_planes[owner].1;
                 assert!((first..=last).contains(&(tile as u32)), "{name}: {at:?}");
             }
-            let all = tiles.cut(longest(false)[0], n_devices);
+            let all = tiles.cut(longest(false)[0], &shares);
             let parts: Vec<_> = (0..n_devices).map(|device| shares.stretches(device, &all)).collect();
             let mut at: Vec<u32> = parts.iter().flatten().map(|stretch| stretch.at).collect();
             let mut expected: Vec<u32> = all.iter().map(|stretch| stretch.at).collect();

@@ -49,7 +49,9 @@ struct Launch {
     /// Whether another device computes the level that has been entered.
     INLINE bool waits() const { return false; }
     INLINE void enter(u32) {}
-    INLINE void leave(u32) {}
+    INLINE void leave(u32, float*) {}
+    /// Lets other ranks have the nodes of a list in a vector.
+    INLINE void share(u32, float*) {}
     /// Whether this device computes the node of a level.
     INLINE bool computes(const Level&, u32) const { return true; }
     /// The elements of level 1 whose nodes of the finest level this device may have, and whether it has them.
@@ -79,8 +81,13 @@ struct Launch {
         __syncthreads();
     }
 
+    /// The same where other devices read the nodes of a list in a vector afterwards.
+    INLINE void meet(u32, float*) { Launch::meet(); }
+
     /// The same for what only this device reads and writes.
     INLINE void meet_own() { Launch::meet(); }
+
+    INLINE u32 threads_of_block() const { return blockDim.x; }
 
     /// Calls `store(q, sum)` for each sum over a thread block.
     template <int Q, class Store> INLINE void add_block(const double (&sum)[Q], Store store) {
@@ -130,7 +137,9 @@ struct Launch {
     Launch(const Tables& tables)
         : thread(0), n_threads(1), partial(tables.partial), arrived(tables.arrived), work(tables.work), slot(0) {}
     void meet() {}
+    void meet(u32, float*) {}
     void meet_own() {}
+    u32 threads_of_block() const { return 1; }
     template <int Q> void give(const double (&sum)[Q]) {
         for (int q = 0; q < Q; q++) kept[q] = sum[q];
     }

@@ -33,6 +33,18 @@ layouts! {
         OF_ANOTHER: u32 = 1 << 31;
         /// Most devices that compute one model.
         MOST_DEVICES: u32 = 8;
+        /// What ranks read of a level's nodes in the memory of others: in products on that level, in restriction to the next, and in
+        /// prolongation to the finer one. List `N_LISTS` l + k has those of kind k on level l.
+        IN_PRODUCTS: u32 = 0;
+        IN_RESTRICTION: u32 = 1;
+        IN_PROLONGATION: u32 = 2;
+        N_LISTS: u32 = 3;
+        /// In place of a list: no rank reads nodes of others.
+        NOBODY: u32 = 0x7fff_ffff;
+        /// Bit of a call: the ranks also exchange sums.
+        SUMMED: u32 = 1 << 31;
+        /// Answer to a call after which no more are answered.
+        GIVEN_UP: u32 = 0xffff_ffff;
         /// Bits of a node number in `Level::column`.
         COLUMN_BITS: u32 = 27;
         /// Indices of the scalars of the outer conjugate gradients, in f64.
@@ -202,6 +214,31 @@ layouts! {
         cost: f64,
     }
 
+    /// Nodes of which a rank sends the numbers to others, rank by rank, and those that it receives.
+    struct Letter {
+        sent: In<u32>,
+        received: In<u32>,
+        n_sent: u32,
+        n_received: u32,
+    }
+
+    /// How ranks exchange that do not reach each other's memory: a kernel writes what leaves into the memory of the host, calls
+    /// the host, and waits for its answer.
+    struct Post {
+        /// One for each list, or null where devices reach each other's memory.
+        letters: In<Letter>,
+        /// In the host's memory: the numbers of a letter, and the sums of the thread blocks of this rank, (3, its thread blocks).
+        outgoing: Out<f32>,
+        own_sums: Out<f64>,
+        /// In the host's memory: what has come, and the sums of the thread blocks of all ranks, (3, n_blocks).
+        incoming: In<f32>,
+        all_sums: In<f64>,
+        /// In the host's memory: the number of calls, and what this one is for: a list with the bit `SUMMED`.
+        calls: Out<u32>,
+        /// In the host's memory: the number of calls that were answered.
+        answered: In<u32>,
+    }
+
     /// The devices that compute together (devices.cuh). With one device all is 0.
     struct Peers {
         /// Partial sums of all thread blocks of all devices, (2, 3, n_blocks), on each device.
@@ -224,6 +261,7 @@ layouts! {
         /// The tiles that hold them: tile_first … tile_last.
         tile_first: u32,
         tile_last: u32,
+        post: Post,
     }
 
     /// Data of a coarse-grid correction.

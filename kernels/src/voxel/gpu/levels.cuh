@@ -66,12 +66,13 @@ inline u32 lowest_bit(u32 v) { return __builtin_ctz(v); }
 
 constexpr u32 NOWHERE = ~0u;
 
-/// y += factor × A x on level 1. A barrier must precede the call. The function ends with a barrier.
+/// y += factor × A x on level 1. A barrier must precede the call. The function ends with a barrier; `list` are the nodes of y that
+/// other ranks read afterwards.
 ///
 /// Each thread has one element. The lanes of a warp load and store nodal values together: neighbouring lanes access
 /// neighbouring components. They exchange the values through shared memory. This accesses a third of the memory sectors
 /// that separate accesses by each lane would need.
-APART void add_first(Grid& g, const Tables& tables, float factor, const float* x, float* y) {
+APART void add_first(Grid& g, const Tables& tables, float factor, const float* x, float* y, u32 list) {
     __shared__ float scratch[256 / 32][8][3 * WARP];
     count(g, tables.levels[0]);
     const u32* nodes = tables.levels[0].nodes;
@@ -177,7 +178,7 @@ APART void add_first(Grid& g, const Tables& tables, float factor, const float* x
         }
         if (colour < 7) g.meet_own();
     }
-    g.meet();
+    g.meet(list, y);
 }
 
 /// Calls `act(i, sum)` for each of a level's rows that this device computes. Before that, it calls `add(node, at, sums of its three rows)` for each
@@ -235,18 +236,31 @@ template <class Act> INLINE void for_rows(const Grid& g, const Level& level, con
         act);
 }
 
-/// out = from + factor × A x, out ≠ x. A barrier must precede the call. The function ends with a barrier.
-INLINE void add_product(Grid& g, const Tables& tables, u32 l, const float* from, float factor, const float* x, float* out) {
+/// What other ranks read of a level in restriction to the next one, if there is a next one.
+INLINE u32 in_restriction(const Tables& tables, u32 l) {
+    return l + 1 < tables.n_levels ? N_LISTS * l + IN_RESTRICTION : NOBODY;
+}
+/// What other ranks read of a level in prolongation to the finer one. From level 1 a kernel of its own prolongates.
+INLINE u32 in_prolongation(u32 l) { return l > 0 ? N_LISTS * l + IN_PROLONGATION : NOBODY; }
+/// What other ranks read of the residual of a level: the smoother of two steps takes its product.
+INLINE u32 in_smoothing(const Tables& tables, u32 l) {
+    return l > 0 && tables.degree == 2 ? N_LISTS * l + IN_PRODUCTS : NOBODY;
+}
+
+/// out = from + factor × A x, out ≠ x. A barrier must precede the call. The function ends with a barrier; `list` are the nodes of `out`
+/// that other ranks read afterwards.
+INLINE void add_product(Grid& g, const Tables& tables, u32 l, const float* from, float factor, const float* x, float* out,
+                        u32 list) {
     const Level& level = tables.levels[l];
     if (l == 0) {
         if (from != out) {
             for_fours(g, level, [&](u32 i) { store(out, i, load(from, i)); });
             g.meet_own();
         }
-        add_first(g, tables, factor, x, out);
+        add_first(g, tables, factor, x, out, list);
     } else {
         for_rows(g, level, x, [&](u32 i, float sum) { out[i] = from[i] + factor * (level.inverse[i] * sum); });
-        g.meet();
+        g.meet(list, out);
     }
 }
 
@@ -270,8 +284,9 @@ INLINE Four force(const Level& level, const float* from, u32 i) {
 }
 
 /// Step k of the smoother: d = keep d + step D⁻¹ t, z += weight d, starting with z = 0 if `fresh`. With `dots`,
-/// z·residual and z·product are passed to `give`. The function ends with a barrier.
-APART void smooth_step(Grid& g, const Level& level, u32 degree, u32 k, const float* t, bool fresh, bool dots) {
+/// z·residual and z·product are passed to `give`. The function ends with a barrier; `list` are the nodes of z, or of d in a step
+/// that is not the last, that other ranks read afterwards.
+APART void smooth_step(Grid& g, const Level& level, u32 degree, u32 k, const float* t, bool fresh, bool dots, u32 list) {
     const float keep = keep_factor(k), s = step_factor(k) * level.step, w = weight(degree, k);
     double sum[2] = {0, 0};
     for_fours(g, level, [&](u32 i) {
@@ -291,13 +306,13 @@ APART void smooth_step(Grid& g, const Level& level, u32 degree, u32 k, const flo
         }
     });
     if (dots) g.give(sum);
-    g.meet();
+    g.meet(list, k < degree ? level.d : level.z);
 }
 
 /// Smooths z, starting with z = 0, and computes t = residual − A z. t is not divided by D.
 INLINE void smooth_before(Grid& g, const Tables& tables, u32 l) {
     const Level& level = tables.levels[l];
-    const u32 degree = tables.degree;
+    const u32 degree = tables.degree, in_products = N_LISTS * l + IN_PRODUCTS;
     if (l > 0 && degree == 2) {
         const float s = step_factor(1) * level.step, s2 = step_factor(2) * level.step, keep = keep_factor(2);
         const float w1 = weight(2, 1), w2 = weight(2, 2);
@@ -305,29 +320,32 @@ INLINE void smooth_before(Grid& g, const Tables& tables, u32 l) {
             const float r = level.residual[i], d = s * r;
             level.z[i] = w1 * d + w2 * (keep * d + s2 * (r - s * (level.inverse[i] * sum)));
         });
-        g.meet();
+        g.meet(in_products, level.z);
     } else {
-        smooth_step(g, level, degree, 1, level.residual, true, false);
+        smooth_step(g, level, degree, 1, level.residual, true, false, in_products);
         for (u32 k = 2; k <= degree; k++) {
-            add_product(g, tables, l, k == 2 ? level.residual : level.t, -1.0f, level.d, level.t);
-            smooth_step(g, level, degree, k, level.t, false, false);
+            add_product(g, tables, l, k == 2 ? level.residual : level.t, -1.0f, level.d, level.t, NOBODY);
+            smooth_step(g, level, degree, k, level.t, false, false, in_products);
         }
     }
     if (l == 0) {
-        add_product(g, tables, l, level.residual, -1.0f, level.z, level.t);
+        add_product(g, tables, l, level.residual, -1.0f, level.z, level.t, in_restriction(tables, l));
     } else {
         for_rows(g, level, level.z, [&](u32 i, float sum) {
             const float inverse = level.inverse[i];
             level.t[i] = inverse > 0 ? level.residual[i] / inverse - sum : 0.0f;
         });
-        g.meet();
+        g.meet(in_restriction(tables, l), level.t);
     }
 }
 
 /// Smooths z further, and passes z·residual and z·product to `give`.
 INLINE void smooth_after(Grid& g, const Tables& tables, u32 l, u32 degree) {
     const Level& level = tables.levels[l];
-    add_product(g, tables, l, level.residual, -1.0f, level.z, level.t);
+    const u32 in_products = N_LISTS * l + IN_PRODUCTS;
+    // Without conjugate gradients z is what the finer level is corrected with.
+    const u32 afterwards = level.steps > 1 ? NOBODY : in_prolongation(l);
+    add_product(g, tables, l, level.residual, -1.0f, level.z, level.t, l > 0 && degree == 2 ? in_products : NOBODY);
     if (l > 0 && degree == 2) {
         const float s = step_factor(1) * level.step, s2 = step_factor(2) * level.step, keep = keep_factor(2);
         const float w1 = weight(2, 1), w2 = weight(2, 2);
@@ -340,12 +358,12 @@ INLINE void smooth_after(Grid& g, const Tables& tables, u32 l, u32 degree) {
             sum[1] += double(z) * double(times_diagonal(level.product[i], inverse));
         });
         g.give(sum);
-        g.meet();
+        g.meet(afterwards, level.z);
         return;
     }
     for (u32 k = 1; k <= degree; k++) {
-        if (k > 1) add_product(g, tables, l, level.t, -1.0f, level.d, level.t);
-        smooth_step(g, level, degree, k, level.t, false, k == degree);
+        if (k > 1) add_product(g, tables, l, level.t, -1.0f, level.d, level.t, NOBODY);
+        smooth_step(g, level, degree, k, level.t, false, k == degree, k < degree ? in_products : afterwards);
     }
 }
 
@@ -375,7 +393,7 @@ INLINE void restrict_to(Grid& g, const Tables& tables, u32 l) {
             coarse.residual[i] = value * coarse.inverse[i];
         });
     g.give(square);
-    g.meet();
+    g.meet(in_smoothing(tables, l), coarse.residual);
 }
 
 /// z of level l − 1 += P × values of level l.
@@ -392,7 +410,7 @@ INLINE void prolong_from(Grid& g, const Tables& tables, u32 l, const float* valu
         }
         fine.z[i] += value;
     }
-    g.meet();
+    g.meet(N_LISTS * (l - 1) + IN_PRODUCTS, fine.z);
 }
 
 /// Calls `act(place, node)` for each node of the finest level that belongs to the element.
@@ -533,9 +551,9 @@ INLINE bool conjugate_step(Grid& g, const Tables& tables, u32 l, u32& step, doub
             store(level.direction, i, p);
             if (l == 0) store(level.product, i, {0, 0, 0, 0});
         });
-        g.meet();
+        g.meet(N_LISTS * l + IN_PRODUCTS, level.direction);
         if (l == 0) {
-            add_first(g, tables, 1.0f, level.direction, level.product);
+            add_first(g, tables, 1.0f, level.direction, level.product, NOBODY);
             for_fours(g, level, [&](u32 i) { add_dot(curvature[0], load(level.direction, i), load(level.product, i)); });
         } else {
             for_rows(g, level, level.direction, [&](u32 i, float sum) {
@@ -559,6 +577,7 @@ INLINE bool conjugate_step(Grid& g, const Tables& tables, u32 l, u32& step, doub
             });
             g.meet();
         }
+        g.share(in_prolongation(l), level.solution);
         return false;
     }
     alpha = rho / curvature[0];
@@ -583,13 +602,15 @@ INLINE bool conjugate_step(Grid& g, const Tables& tables, u32 l, u32& step, doub
         }
     });
     if (last) {
-        g.meet();
+        g.meet(in_prolongation(l), level.solution);
         return false;
     }
     g.give(sum);
-    g.meet();
+    g.meet(in_smoothing(tables, l), level.residual);
     g.take(sum);
-    return !(sum[0] <= tables.tolerance * start);
+    const bool goes_on = !(sum[0] <= tables.tolerance * start);
+    if (!goes_on) g.share(in_prolongation(l), level.solution);
+    return goes_on;
 }
 
 /// Computes the correction on level 1 from the residual of the finest level; see `prolong_first`. Vectors may share
@@ -633,9 +654,9 @@ INLINE void correct(Grid& g, const Tables& tables) {
             const Level& level = tables.levels[l];
             const bool inner = l != bottom && level.steps > 1;
             if (inner && !g.waits() && conjugate_step(g, tables, l, step[l], start[l], before[l], alpha[l])) break;
-            const float* values = inner || l == bottom ? level.solution : level.z;
+            float* values = inner || l == bottom ? level.solution : level.z;
             if (l == 0) return;
-            g.leave(l);
+            g.leave(l, values);
             prolong_from(g, tables, l, values);
             l--;
             smooth_after(g, tables, l, tables.degree);
@@ -667,7 +688,7 @@ INLINE double largest_eigenvalue(Grid& g, const Tables& tables, u32 l) {
         if (l == 0) {
             for_fours(g, level, [&](u32 i) { store(next, i, {0, 0, 0, 0}); });
             g.meet();
-            add_first(g, tables, scale, v, next);
+            add_first(g, tables, scale, v, next, NOBODY);
             for_fours(g, level, [&](u32 i) {
                 const Four inverse = load(level.inverse, i);
                 Four y = load(next, i);

@@ -1,13 +1,14 @@
 //! The coarse levels as `levels.cuh` reads them.
 
 mod order;
+mod wanted;
 
 use pogo_formats::system::parallel;
 use pogo_formats::voxel::{BricksView, morton_position};
 use rayon::prelude::*;
 
 pub(super) use order::{Order, Sharing, part_by_place};
-
+pub(super) use wanted::Wanted;
 
 use super::super::lists::{Lists, joined, starts};
 use super::super::multigrid::{Coarse, Factor, Level, Operator, PLACES, Packed, exponent, rounded};
@@ -215,8 +216,11 @@ fn at<T>(address: u64) -> In<T> {
     In::from_address(address)
 }
 
+/// A part that asks what it reads of others, and the part of each node of the finest level, in the order of the bricks.
+pub(super) type Asks<'a> = (usize, &'a (dyn Fn(usize) -> usize + Sync));
+
 /// Puts the coarse levels into a memory. What belongs to the finest level, and what devices tell each other, is left to the
-/// caller. Returns the tables of each device.
+/// caller. Returns the tables of each part, and what the part that `asks` reads of others.
 ///
 /// # Errors
 /// Too little memory, too many levels, or a level too large for the blocks' columns.
@@ -225,8 +229,9 @@ pub(super) fn tables(
     coarse: &Coarse,
     lent: Lent,
     order: &Order,
+    asks: Option<Asks<'_>>,
     memory: &mut impl Memory,
-) -> Result<Vec<Tables>, DeviceError> {
+) -> Result<(Vec<Tables>, Wanted), DeviceError> {
     let settings = &coarse.settings;
     let n_levels = coarse.levels.len();
     let most = coarse.levels.iter().skip(1).fold(0, |most, level| most.max(level.n / 3));
@@ -256,6 +261,9 @@ pub(super) fn tables(
         put_vectors(coarse, lent, order, memory, &mut out)?;
         put_first(&coarse.levels[0], &first_nodes, (&colours, order), memory, &mut out)
     })?;
+    let wanted = asks.map_or_else(Wanted::default, |(part, part_of_finest)| {
+        Wanted::new(part, coarse, order, (&colours, &first_nodes, &further), part_of_finest)
+    });
     drop(first_nodes);
     for (l, made) in (1..).zip(&further) {
         put_assembled(&coarse.levels[l], made, (l, order), memory, &mut out.levels[l])?;
@@ -263,7 +271,7 @@ pub(super) fn tables(
     if let (Some(factor), Some(last)) = (&coarse.bottom, coarse.levels.last()) {
         out.bottom = at(memory.put(&inverse(factor, last.n))?);
     }
-    Ok((0..order.n_parts).map(|part| of_part(part, coarse, order, &colours, &out)).collect())
+    Ok(((0..order.n_parts).map(|part| of_part(part, coarse, order, &colours, &out)).collect(), wanted))
 }
 
 /// The tables of a part, from those of all.

@@ -5,7 +5,9 @@ mod fine_tests;
 mod layout;
 mod levels;
 mod measure;
+mod post;
 mod product;
+mod rounds;
 mod solve;
 #[cfg(test)]
 mod tests;

@@ -235,7 +235,7 @@ impl FineLevel {
             ONE => Differ::Nothing,
             _ => Differ::Modulus,
         };
-        let cuts = tiles::longest(kind != ONE).map(|longest| tiles.cut(longest, devices.len()));
+        let cuts = tiles::longest(kind != ONE).map(|longest| tiles.cut(longest, &shares));
         let most_stretches = cuts.iter().map(Vec::len).max().unwrap_or(0);
         let stretch_bytes: usize = cuts.iter().map(|cut| size_of_val(&cut[..])).sum();
         let tables = tiles.bytes() + classes.len() as u64 + 4 * moduli.len() as u64;

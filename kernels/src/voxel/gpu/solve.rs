@@ -412,8 +412,7 @@ impl GpuStaticSolver {
         devices.require(needs.vectors - 2 * bytes + levels::bytes(&coarse, lent) + further, reserve, ADVICE)?;
         let sharing = Sharing { n_parts: devices.len(), least };
         let order = Order::new(&coarse, sharing, &part_by_place(fine.shares.firsts(), &fine.order));
-        let (tables, kernels) =
-            place_coarse(&devices, problem, &coarse, needs.low, (lent, &order), &fine, &mut arena)?;
+        let (tables, kernels) = place_coarse(&devices, problem, &coarse, needs.low, (lent, &order), &fine, &mut arena)?;
         let level_sizes = coarse.levels.iter().map(|level| level.n).collect();
         drop(coarse);
 
@@ -716,7 +715,7 @@ fn place_coarse(
     fine: &FineLevel,
     arena: &mut Arena,
 ) -> Result<(Vec<Tables>, Vec<Kernels>), DeviceError> {
-    let mut tables = levels::tables(&problem.bricks, coarse, lent, order, arena)?;
+    let (mut tables, _) = levels::tables(&problem.bricks, coarse, lent, order, None, arena)?;
     let voxels = problem.voxels();
     let put = levels::put_moduli(&voxels, fine.one_modulus(), devices.len(), arena)?;
     tables.iter_mut().for_each(|tables| put.enter(tables));

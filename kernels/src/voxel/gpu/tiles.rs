@@ -183,10 +183,11 @@ impl Tiles {
         out
     }
 
-    /// Cuts the tiles into stretches of up to `longest` planes for so many devices, those of one height one after another, so that neighbours run at
-    /// the same time; of the last two heights those first that take longest, so that all multiprocessors end at the same time.
-    pub fn cut(&self, longest: usize, n_devices: usize) -> Vec<Stretch> {
-        let most = self.planes.len().div_ceil(n_devices * STRETCHES).clamp(8, longest);
+    /// Cuts the tiles into stretches of up to `longest` planes, each within one share, those of one height one after another, so that
+    /// neighbours run at the same time; of the last two heights those first that take longest, so that all multiprocessors end at the
+    /// same time.
+    pub fn cut(&self, longest: usize, shares: &Shares) -> Vec<Stretch> {
+        let most = self.planes.len().div_ceil(shares.n_parts() * STRETCHES).clamp(8, longest);
         // The first and the last plane of a tile are empty.
         let tops = (0..self.first.len()).map(|tile| self.first[tile].1 + self.planes_of(tile).len() as i64 - 1);
         let top = tops.max().unwrap_or(1).max(1) as usize;
@@ -203,7 +204,7 @@ impl Tiles {
             while at < end {
                 // Cuts lie at multiples of n in all tiles.
                 let height = (z + i64::from(at - first)) as usize;
-                let length = ((n - height % n) as u32).min(end - at);
+                let length = ((n - height % n) as u32).min(end - at).min(shares.end_after(at) - at);
                 stretches.push((height / n, Stretch { at, n: length }));
                 at += length;
             }
@@ -215,18 +216,19 @@ impl Tiles {
         stretches.into_iter().map(|(_, stretch)| stretch).collect()
     }
 
-    /// What each of so many devices has of planes and nodes: equal work.
-    pub fn shares(&self, n_devices: usize) -> Shares {
+    /// What each of so many parts has of planes and nodes: equal work. A part begins with a node whose number is a multiple of four.
+    pub fn shares(&self, n_parts: usize) -> Shares {
         let works: Vec<usize> = self.planes.iter().map(work).collect();
         let all: usize = works.iter().sum();
         let (mut planes, mut sum) = (vec![0], 0);
         for (plane, work) in works.iter().enumerate() {
-            while planes.len() < n_devices && sum * n_devices >= all * planes.len() {
+            let may_begin = self.planes[plane].word[0].node_at.is_multiple_of(4);
+            while may_begin && planes.len() < n_parts && sum * n_parts >= all * planes.len() {
                 planes.push(plane);
             }
             sum += work;
         }
-        planes.resize(n_devices, self.planes.len());
+        planes.resize(n_parts, self.planes.len());
         let node = |&plane: &usize| match self.planes.get(plane) {
             Some(plane) => plane.word[0].node_at as usize / 4 * 4,
             None => self.order.len() / 4 * 4,
@@ -349,47 +351,52 @@ fn work(plane: &Plane) -> usize {
     4 + plane.word.iter().filter(|word| word.elements != 0).count()
 }
 
-/// What each of several devices has of the finest level.
+/// What each of several parts has of the finest level.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shares {
-    /// First plane of each device, and the number of planes.
+    /// First plane of each part, and the number of planes.
     planes: Vec<usize>,
-    /// First node in the memory of each device, a multiple of four, and the number of nodes.
+    /// First node of each part, a multiple of four, and the number of nodes.
     nodes: Vec<usize>,
 }
 
 impl Shares {
-    pub fn n_devices(&self) -> usize {
+    pub fn n_parts(&self) -> usize {
         self.planes.len() - 1
     }
 
-    pub fn planes(&self, device: usize) -> Range<usize> {
-        self.planes[device]..self.planes[device + 1]
+    pub fn planes(&self, part: usize) -> Range<usize> {
+        self.planes[part]..self.planes[part + 1]
     }
 
-    pub fn nodes(&self, device: usize) -> Range<usize> {
-        self.nodes[device]..self.nodes[device + 1]
+    /// Where the part that has a plane ends.
+    fn end_after(&self, plane: u32) -> u32 {
+        self.planes[self.planes.partition_point(|&first| first <= plane as usize)] as u32
     }
 
-    /// First node in the memory of each device, and the number of nodes.
+    pub fn nodes(&self, part: usize) -> Range<usize> {
+        self.nodes[part]..self.nodes[part + 1]
+    }
+
+    /// First node of each part, and the number of nodes.
     pub fn firsts(&self) -> &[usize] {
         &self.nodes
     }
 
-    /// The first of each device but the first one, of values of which plane p has those from `first(p)` on.
+    /// The first of each part but the first one, of values of which plane p has those from `first(p)` on.
     pub fn cuts(&self, first: impl Fn(usize) -> usize) -> Vec<usize> {
-        self.planes[1..self.n_devices()].iter().map(|&plane| first(plane)).collect()
+        self.planes[1..self.n_parts()].iter().map(|&plane| first(plane)).collect()
     }
 
     /// The same for values of which each node has `n`.
     pub fn node_cuts(&self, n: usize) -> Vec<usize> {
-        self.nodes[1..self.n_devices()].iter().map(|node| n * node).collect()
+        self.nodes[1..self.n_parts()].iter().map(|node| n * node).collect()
     }
 
-    /// The stretches that a device computes: those whose middle is one of its planes.
-    pub fn stretches(&self, device: usize, all: &[Stretch]) -> Vec<Stretch> {
-        let planes = self.planes(device);
-        all.iter().filter(|stretch| planes.contains(&((stretch.at + stretch.n / 2) as usize))).copied().collect()
+    /// The stretches that a part computes: those of its planes.
+    pub fn stretches(&self, part: usize, all: &[Stretch]) -> Vec<Stretch> {
+        let planes = self.planes(part);
+        all.iter().filter(|stretch| planes.contains(&(stretch.at as usize))).copied().collect()
     }
 }
 

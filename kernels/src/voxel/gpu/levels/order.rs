@@ -85,9 +85,10 @@ impl Order {
         }
     }
 
-    /// Which part computes a place.
-    pub fn part_of(&self, level: usize, place: u32) -> usize {
-        self.levels[level].cuts.partition_point(|&cut| cut <= place as usize)
+    /// First place of each part, and the end.
+    pub fn firsts(&self, level: usize) -> Vec<usize> {
+        let ends = (0..self.n_parts).map(|part| self.own(part, level).end.max(self.own(0, level).end));
+        std::iter::once(0).chain(ends).collect()
     }
 
     /// Place of a node of a level.
@@ -175,7 +176,8 @@ impl OfLevel {
 /// The part of each node of a level: that of the first element which has the node. An element belongs to the part of the first finer
 /// node in it.
 fn parts_of(level: &Level, part_of_finer: &(dyn Fn(usize) -> usize + Sync)) -> Vec<u16> {
-    let of_element = |element: usize| level.transfer.of(element).next().map_or(0, |(fine, _)| part_of_finer(fine) as u16);
+    let of_element =
+        |element: usize| level.transfer.of(element).next().map_or(0, |(fine, _)| part_of_finer(fine) as u16);
     let of_elements: Vec<u16> = parallel::map(level.nodes.len(), &of_element);
     let mut parts = vec![0; level.n / 3];
     for (nodes, part) in level.nodes.iter().zip(of_elements).rev() {

@@ -1,13 +1,18 @@
 //! levels.cuh compiled for the host, beside the cycle of the CPU.
 
+use std::sync::Arc;
+
 use pogo_formats::voxel::bricks_of;
 
 use super::super::super::elements::Elements;
 use super::super::super::multigrid::{Cell, Host};
 use super::super::super::tests::random;
 use super::super::super::{Cube, CycleSettings, Lame, Ratios};
+use super::super::post::{List, Mapped, Postman};
+use super::super::rounds::Rounds;
 use super::super::tiles::Tiles;
 use super::*;
+use crate::ranks::{Late, Ranks, Threads};
 use crate::simd::Real;
 
 /// Levels with the spectra that the device is to find.
@@ -16,6 +21,29 @@ const HOST: Host = Host::Device { finds_spectra: false };
 /// Memory of the host.
 #[derive(Default)]
 struct HostMemory(Vec<Vec<u128>>);
+
+impl Mapped for HostMemory {
+    fn zeros(&mut self, bytes: usize) -> Result<u64, DeviceError> {
+        self.zeros_cut::<u8>(bytes, &[])
+    }
+}
+
+/// Memory of a rank that does not know what belongs to others: vectors have no numbers before they are written.
+#[derive(Default)]
+struct RankMemory(HostMemory);
+
+impl Memory for RankMemory {
+    fn put_cut<T: Plain>(&mut self, values: &[T], _: &[usize]) -> Result<u64, DeviceError> {
+        self.0.put(values)
+    }
+
+    fn zeros_cut<T: Plain>(&mut self, len: usize, _: &[usize]) -> Result<u64, DeviceError> {
+        let address = self.0.zeros_cut::<T>(len, &[])?;
+        // SAFETY: made just now. All bits of a number set are no number.
+        unsafe { std::ptr::write_bytes(address as *mut T, 0xff, len) };
+        Ok(address)
+    }
+}
 
 impl Memory for HostMemory {
     fn put_cut<T: Plain>(&mut self, values: &[T], cuts: &[usize]) -> Result<u64, DeviceError> {
@@ -63,6 +91,9 @@ impl Twin {
              each(tables, n, [](Grid& g, const Tables& t) {{ correct(g, t); }}); \
              each(tables, n, [](Grid& g, const Tables& t) {{ prolong_first(g, t); }}); \
              each(tables, 1, [](Grid& g, const Tables& t) {{ clear_fixed(g, t); }}); }}\n\
+             extern \"C\" void one(const Tables* tables, int what, const float* cell) {{ \
+             std::memcpy(CELL, cell, sizeof CELL); Grid g(*tables); \
+             what == 0 ? correct(g, *tables) : what == 1 ? prolong_first(g, *tables) : clear_fixed(g, *tables); }}\n\
              extern \"C\" void steps(Tables* tables, const float* cell) {{ std::memcpy(CELL, cell, sizeof CELL); \
              Grid g(*tables); find_steps(g, *tables, tables); }}\n\
              extern \"C\" unsigned long long bytes() {{ return sizeof(Tables); }}\n"
@@ -104,7 +135,7 @@ impl Twin {
         let lent = if self.sharing.n_parts > 1 { Lent::default() } else { lent };
         let shares = tiles.shares(self.sharing.n_parts);
         let order = Order::new(coarse, self.sharing, &part_by_place(shares.firsts(), &tiles.order));
-        let mut tables = tables(view, coarse, lent, &order, &mut memory).expect("fits");
+        let (mut tables, _) = tables(view, coarse, lent, &order, None, &mut memory).expect("fits");
         let put = put_moduli(voxels, false, self.sharing.n_parts, &mut memory).expect("fits");
         let z = memory.zeros_cut::<f32>(n, &[]).expect("fits");
         let planes = memory.put(&tiles.planes).expect("fits");
@@ -177,6 +208,105 @@ impl Twin {
             (peers.node_first, peers.node_end) = (nodes.start, nodes.end);
             [peers.tile_first, peers.tile_last] = tiles;
         }
+    }
+}
+
+impl Twin {
+    /// z of a correction for r by ranks that exchange messages, in the memory of each of which there is only what it computes or is sent.
+    fn correct_by_messages(&self, coarse: &Coarse, voxels: &Voxels, fixed: &[u32], r: &[f32]) -> Vec<f32> {
+        let view = &voxels.bricks;
+        let n = padded(view.n_nodes());
+        let tiles = Tiles::new(view, fixed);
+        let n_parts = self.sharing.n_parts;
+        let shares = tiles.shares(n_parts);
+        let part_of = part_by_place(shares.firsts(), &tiles.order);
+        let order = Order::new(coarse, self.sharing, &part_of);
+        // Level 1 has its values where each rank has them, for the others.
+        let values = std::sync::Mutex::new(vec![0.0_f32; coarse.levels[0].n]);
+        let meet = std::sync::Barrier::new(n_parts);
+        let rank = |ranks: Arc<dyn Ranks>| {
+            let me = ranks.rank();
+            let mut memory = RankMemory::default();
+            let (all, wanted) =
+                tables(view, coarse, Lent::default(), &order, Some((me, &part_of)), &mut memory).expect("fits");
+            let mut tables = all[me];
+            put_moduli(voxels, false, 1, &mut memory).expect("fits").enter(&mut tables);
+            let own = |node: usize| part_of(node) == me;
+            let is_known = |node: usize| own(node) || wanted.finest.binary_search(&(node as u32)).is_ok();
+            let mut t = vec![f32::NAN; n];
+            let mut z = vec![f32::NAN; n];
+            for (node, &place) in tiles.order.iter().enumerate() {
+                let (from, to) = (3 * node..3 * node + 3, 3 * place as usize..3 * place as usize + 3);
+                if is_known(node) {
+                    t[to.clone()].copy_from_slice(&r[from]);
+                }
+                if own(node) {
+                    z[to].fill(0.0);
+                }
+            }
+            (tables.fine_residual, tables.fine_z) =
+                (at(t.as_ptr() as u64), Out::<f32>::from_address(z.as_mut_ptr() as u64));
+            let firsts = memory.put(&tiles.firsts()).expect("fits");
+            (tables.planes, tables.tiles) = (at(memory.put(&tiles.planes).expect("fits")), at(firsts));
+            tables.n_tiles = tiles.n_tiles[0] as u32;
+            let fixed = fixed.iter().filter(|&&dof| own(dof as usize / 3));
+            let fixed: Vec<u32> = fixed.map(|dof| 3 * tiles.order[*dof as usize / 3] + dof % 3).collect();
+            (tables.fixed, tables.n_fixed) = (at(memory.put(&fixed).expect("fits")), fixed.len() as u32);
+            tables.work = Out::<f64>::from_address(memory.0.zeros(8).expect("fits"));
+            let peers = &mut tables.peers;
+            peers.partial[me] = Out::<f64>::from_address(memory.0.zeros(8 * 6 * n_parts).expect("fits"));
+            (peers.n_blocks, peers.first_block) = (n_parts as u32, me as u32);
+            let (nodes, of_tiles) = tiles.nodes_of(shares.planes(me));
+            (peers.node_first, peers.node_end) = (nodes.start, nodes.end);
+            [peers.tile_first, peers.tile_last] = of_tiles;
+            let mut rounds = Rounds::new(&ranks, [0, 24]);
+            let places: Vec<&[u32]> = wanted.places.iter().map(Vec::as_slice).collect();
+            let firsts: Vec<Vec<usize>> = (0..places.len()).map(|list| order.firsts(list / N_LISTS as usize)).collect();
+            let firsts: Vec<&[usize]> = firsts.iter().map(Vec::as_slice).collect();
+            let lists = List::agree(&rounds, &places, &firsts);
+            rounds.most[0] = lists.iter().map(List::most_received).max().unwrap_or(0);
+            let mut mapped = HostMemory::default();
+            let blocks = (0..=n_parts).collect();
+            let mut postman = Postman::new(lists, blocks, me, &mut memory, &mut mapped).expect("fits");
+            tables.peers.post = postman.post();
+            let (address, cells) = (&raw const tables as u64, coarse.cells());
+            // SAFETY: defined in `new`; addresses of this process, of arrays as long as the tables say.
+            let run = |what: i32| unsafe {
+                let one: libloading::Symbol<unsafe extern "C" fn(*const Tables, i32, *const f32)> =
+                    self.library.get(b"one\0").expect("defined in `new`");
+                one(address as *const Tables, what, cells.as_ptr());
+            };
+            std::thread::scope(|scope| {
+                let kernel = scope.spawn(|| run(0));
+                postman.serve(&rounds, &mut || Ok(kernel.is_finished())).expect("no rank fails");
+            });
+            let level = &tables.levels[0];
+            let vector = if level.steps > 1 { level.solution } else { level.z };
+            // SAFETY: as long as it was made; no kernel runs.
+            let vector = unsafe { std::slice::from_raw_parts_mut(vector.address() as *mut f32, coarse.levels[0].n) };
+            let numbers = |place: usize| 3 * place..3 * place + 3;
+            for place in order.own(me, 0) {
+                values.lock().expect("no panic")[numbers(place)].copy_from_slice(&vector[numbers(place)]);
+            }
+            meet.wait();
+            for &place in &wanted.places[IN_PROLONGATION as usize] {
+                let place = numbers(place as usize);
+                vector[place.clone()].copy_from_slice(&values.lock().expect("no panic")[place]);
+            }
+            run(1);
+            run(2);
+            let found = tiles.order.iter().enumerate().filter(|&(node, _)| own(node));
+            found.map(|(node, &place)| (node, z[numbers(place as usize)].to_vec())).collect::<Vec<_>>()
+        };
+        let mut out = vec![f32::NAN; 3 * view.n_nodes()];
+        std::thread::scope(|scope| {
+            let start = |ranks| scope.spawn(|| rank(Arc::new(Late::new(ranks))));
+            let ranks: Vec<_> = Threads::new(n_parts).into_iter().map(start).collect();
+            for (node, z) in ranks.into_iter().flat_map(|rank| rank.join().expect("no panic")) {
+                out[3 * node..3 * node + 3].copy_from_slice(&z);
+            }
+        });
+        out
     }
 }
 
@@ -267,6 +397,10 @@ fn check_corrections(twins: &[Twin], ratios: Ratios) {
         let mut first = None;
         for twin in twins {
             let (found, work) = twin.correct(&coarse, &voxels, &fixed, &r);
+            if twin.sharing.n_parts > 1 {
+                let by_messages = twin.correct_by_messages(&coarse, &voxels, &fixed, &r);
+                assert!(by_messages == found, "{settings:?}, {:?}: {}", twin.sharing, apart(&by_messages, &found));
+            }
             let error = apart(&found, &expected);
             let from_first = apart(&found, first.get_or_insert(found.clone()));
             eprintln!(
