@@ -264,7 +264,7 @@ impl<P: Solve> CallOfCases<'_, P> {
                 let path = config.block_file.clone();
                 P::reduce_to_shot(&mut setup, shot).map_err(|reason| SolveError::Problem { path, reason })?;
             }
-            let team = Team::new(processes, P::n_parts(&settings.device.list(processes)?));
+            let team = Team::new(processes, P::n_parts(&settings.device.list(processes)?, &settings));
             let device = start::<P>(&opened.file, &settings, &setup, processes)?;
             Ok((settings, setup, device, team))
         };

@@ -6,16 +6,12 @@ use crate::config::DeviceChoice;
 use crate::error::SolveError;
 use crate::team::Team;
 
-/// The devices of all processes for the leading one, where each process has named one; none where they use none, or where there is
-/// one process. `path` is that of the block file. Collective.
+/// The devices of all processes for the leading one, where each process has named one and all see the same devices of one host; none
+/// where they use none, where they are on several hosts or see different devices, or where there is one process. Collective.
 ///
 /// # Errors
-/// Only some processes have a device, or the leading one does not see those of others.
-pub(crate) fn of_host(
-    team: &Team,
-    choices: &[DeviceChoice],
-    path: &str,
-) -> Result<Option<Vec<DeviceChoice>>, SolveError> {
+/// Only some processes have a device.
+pub(crate) fn of_host(team: &Team, choices: &[DeviceChoice]) -> Result<Option<Vec<DeviceChoice>>, SolveError> {
     if !team.is_several() {
         return Ok(None);
     }
@@ -24,18 +20,10 @@ pub(crate) fn of_host(
         return if others.iter().all(Option::is_none) { Ok(None) } else { Err(SolveError::MixedDevices) };
     };
     let others = gather(team, Some(own));
-    let refuse = |reason: &str| SolveError::Problem { path: path.into(), reason: reason.to_owned() };
     let Some(all) = others.into_iter().collect::<Option<Vec<Seen>>>() else { return Err(SolveError::MixedDevices) };
-    if all.iter().filter(|seen| seen.rank_on_host == 0).count() > 1 {
-        return Err(refuse(
-            "processes on several hosts cannot share this model on CUDA devices: start it on one host, with --device cuda:all",
-        ));
-    }
-    if all.iter().any(|seen| seen.visible != all[0].visible) {
-        return Err(refuse(
-            "CUDA_VISIBLE_DEVICES differs between the processes, but rank 0 runs the devices of all: let all processes see all \
-             devices of the host, or start one process with --device cuda:all",
-        ));
+    let on_one_host = all.iter().filter(|seen| seen.rank_on_host == 0).count() == 1;
+    if !on_one_host || all.iter().any(|seen| seen.visible != all[0].visible) {
+        return Ok(None);
     }
     let mut ordinals: Vec<u32> = all.iter().map(|seen| seen.ordinal).collect();
     ordinals.sort_unstable();

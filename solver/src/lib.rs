@@ -49,7 +49,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use call::Call;
 use config::options::{self, Purpose};
-use config::{AUTO, Config, DeviceChoice, Settings};
+use config::{AUTO, Config, DeviceChoice, Exchange, Settings};
 use device::Device;
 use error::SolveError;
 use folder::RunFolder;
@@ -116,11 +116,11 @@ trait Solve: Physics<Sections: Sync> {
     }
 
     /// Number of parts of this process that compute a model together on these devices.
-    fn n_parts(choices: &[DeviceChoice]) -> usize {
+    fn n_parts(choices: &[DeviceChoice], _settings: &Settings) -> usize {
         choices.len()
     }
 
-    /// One process runs the CUDA devices of all processes of its host.
+    /// One process runs the CUDA devices of all processes, where these are on one host and see the same devices.
     const DEVICES_IN_ONE_PROCESS: bool = false;
 
     /// Modules of kernels that a run on a device is likely to need; the driver loads them while the host reads the model.
@@ -188,7 +188,8 @@ fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) 
     let Opened { file, setup, settings, block_file, folder, mut device } = opened;
     let mut processes = processes;
     if P::DEVICES_IN_ONE_PROCESS
-        && let Some(choices) = devices::of_host(&all, device.choices(), &block_file.path)?
+        && settings.exchange != Exchange::Messages
+        && let Some(choices) = devices::of_host(&all, device.choices())?
     {
         if !all.leads() {
             // The devices are those of rank 0 until it has come to an end.
@@ -200,7 +201,7 @@ fn solve_file<P: Solve>(file: Container, config: &Config, control: Control<'_>) 
         processes = None;
     }
     let (overrides, settings, folder) = (config.overrides.clone(), &settings, &folder);
-    let team = Team::new(processes, P::n_parts(device.choices()));
+    let team = Team::new(processes, P::n_parts(device.choices(), settings));
     let need = P::need(&file, settings);
     let (case, shot) = (None, None);
     let resume = to_resume(config, folder, processes, observer);

@@ -214,6 +214,15 @@ impl Stream {
         // SAFETY: a live stream.
         check("finish its work", unsafe { driver::cuStreamSynchronize(self.0) })
     }
+
+    /// Whether everything that the stream has been given is done.
+    pub fn is_done(&self) -> Result<bool, DeviceError> {
+        // SAFETY: a live stream.
+        match unsafe { driver::cuStreamQuery(self.0) } {
+            driver::NOT_READY => Ok(false),
+            status => check("finish its work", status).map(|()| true),
+        }
+    }
 }
 
 impl Drop for Stream {

@@ -126,6 +126,10 @@ pub(crate) mod function_attribute {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MemoryHandle(pub [u8; 64]);
+
+/// `CUDA_ERROR_NOT_READY`: a stream has work to do.
+pub(crate) const NOT_READY: Status = 600;
+
 /// `CUuuid`.
 pub(crate) type Uuid = [u8; 16];
 /// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`.
@@ -224,6 +228,7 @@ forward! {
     fn cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut c_int, function: Function, threads: c_int, shared: usize);
     fn cuStreamCreateWithPriority(stream: *mut StreamHandle, flags: c_uint, priority: c_int);
     fn cuStreamDestroy_v2(stream: StreamHandle);
+    fn cuStreamQuery(stream: StreamHandle);
     fn cuStreamSynchronize(stream: StreamHandle);
     fn cuStreamBeginCapture_v2(stream: StreamHandle, mode: c_uint);
     fn cuStreamEndCapture(stream: StreamHandle, graph: *mut GraphHandle);

@@ -139,9 +139,9 @@ impl<T: Plain> Buffer<T> {
     }
 
     /// The same on several devices, the first of which is current; `cuts` are the first values on each of the others. Without
-    /// cuts all lies on the current device.
+    /// cuts or other devices all lies on the current device.
     pub fn zeros_cut(len: usize, ordinals: &[u32], cuts: &[usize]) -> Result<Self, DeviceError> {
-        if cuts.is_empty() {
+        if cuts.is_empty() || ordinals.len() < 2 {
             return Self::zeros(len);
         }
         Self::spread(len, ordinals, cuts)?.cleared(len * size_of::<T>())
@@ -149,7 +149,7 @@ impl<T: Plain> Buffer<T> {
 
     /// A copy of a slice on several devices, as [`zeros_cut`](Self::zeros_cut) places it.
     pub fn of_cut(values: &[T], ordinals: &[u32], cuts: &[usize]) -> Result<Self, DeviceError> {
-        if cuts.is_empty() {
+        if cuts.is_empty() || ordinals.len() < 2 {
             return Self::of(values);
         }
         let buffer = Self::spread(values.len(), ordinals, cuts)?;

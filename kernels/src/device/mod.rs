@@ -29,6 +29,7 @@ mod values;
 pub(crate) use context::{Event, Gpu, Graph, Stream};
 pub use context::{free_memory, n_devices};
 pub(crate) use devices::Devices;
+pub(crate) use driver::Address;
 pub(crate) use host::HostBuffer;
 pub(crate) use kernel::{Kernel, arguments};
 pub(crate) use lend::{Lent, Opened};

@@ -102,7 +102,7 @@ pub(crate) struct NodeLayout {
 }
 
 /// The nodes that a device sends to each of the others, or that it gets of them, device by device.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct HaloLists {
     first: Vec<u32>,
     nodes: Vec<u32>,
@@ -134,6 +134,11 @@ impl HaloLists {
     /// Where the nodes of a device stand in the list of all.
     pub fn range(&self, device: usize) -> Range<usize> {
         self.first[device] as usize..self.first[device + 1] as usize
+    }
+
+    /// The nodes of all devices, one device after the other.
+    pub fn nodes(&self) -> &[u32] {
+        &self.nodes
     }
 
     /// The nodes of a device.

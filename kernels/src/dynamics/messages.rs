@@ -9,43 +9,69 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::halo::{Halo, HaloLists};
-use crate::device::{Arena, DeviceError, Event, Gpu, HostBuffer, Kernel, Module, Stream, arguments};
+use crate::device::layout::Pointer;
+use crate::device::{
+    Address, Arena, DeviceError, Event, Gpu, HostBuffer, Kernel, Module, Plain as _, Stream, arguments,
+};
 use crate::ranks::{Ranks, Reader, Writer};
 use crate::simd::Real;
 
 /// Most thread blocks that pack.
 const MOST_PACKING: u32 = 128;
 
-/// What leaves a device, or what comes.
+/// What leaves a device, or what comes: the numbers of listed nodes, which a kernel packs into the memory of the host, or unpacks.
 #[derive(Debug)]
-struct Side<T> {
+pub(crate) struct Packing<T> {
     kernel: Kernel,
     halo: Halo<T>,
     /// The messages one behind the other.
     buffer: HostBuffer<T>,
     n_blocks: u32,
+    _module: Module,
 }
 
-impl<T: Real> Side<T> {
-    fn new(
-        (gpu, module): (&Gpu, &Module),
-        name: &str,
-        lists: &HaloLists,
-        halo: Halo<T>,
-        arena: &mut Arena,
-    ) -> Result<Self, DeviceError> {
+impl<T: Real> Packing<T> {
+    fn new(gpu: &Gpu, name: &str, lists: &HaloLists, halo: Halo<T>, arena: &mut Arena) -> Result<Self, DeviceError> {
+        let module = gpu.module("exchange")?;
         let n_numbers = lists.n_nodes() * (halo.n_arrays * halo.n_numbers) as usize;
-        let kernel = Kernel::new(gpu, module, &format!("{name}_{}", T::NAME), 0)?;
+        let kernel = Kernel::new(gpu, &module, &format!("{name}_{}", T::NAME), 0)?;
         let n_blocks = (n_numbers as u32).div_ceil(kernel.threads).min(MOST_PACKING);
         let halo = lists.place(halo, arena)?;
-        Ok(Self { kernel, halo, buffer: HostBuffer::zeros(n_numbers)?, n_blocks })
+        Ok(Self { kernel, halo, buffer: HostBuffer::zeros(n_numbers)?, n_blocks, _module: module })
+    }
+
+    /// The same for any vectors with three numbers a node; `name` is `pack` or `unpack`.
+    pub fn of_vectors(gpu: &Gpu, name: &str, lists: &HaloLists, arena: &mut Arena) -> Result<Self, DeviceError> {
+        let halo = Halo { n_arrays: 1, n_numbers: 3, pitch: 3, stride: 1, ..Halo::zeroed() };
+        Self::new(gpu, name, lists, halo, arena)
+    }
+
+    /// Packs or unpacks the numbers of the vector at this address.
+    pub fn start_of(&self, stream: &Stream, vector: Address) -> Result<(), DeviceError> {
+        let mut halo = self.halo;
+        halo.u[0][0] = Pointer::from_address(vector);
+        self.launch(stream, halo, 0)
+    }
+
+    /// What was packed.
+    pub fn bytes(&self) -> &[u8] {
+        self.buffer.bytes()
+    }
+
+    /// What is to be unpacked.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.buffer.bytes_mut()
     }
 
     fn start(&self, stream: &Stream, place: u32) -> Result<(), DeviceError> {
+        self.launch(stream, self.halo, place)
+    }
+
+    fn launch(&self, stream: &Stream, halo: Halo<T>, place: u32) -> Result<(), DeviceError> {
         if self.n_blocks == 0 {
             return Ok(());
         }
-        let (halo, buffer) = (self.halo, self.buffer.pointer());
+        let buffer = self.buffer.pointer();
         // SAFETY: the arguments that the kernel takes; the buffer has room for the numbers of the listed nodes.
         unsafe { self.kernel.launch(stream, self.n_blocks, &mut arguments![halo, place, buffer]) }
     }
@@ -99,10 +125,9 @@ impl Post {
 #[derive(Debug)]
 pub(crate) struct Messages<T> {
     post: Post,
-    outgoing: Side<T>,
-    incoming: RefCell<Side<T>>,
+    outgoing: Packing<T>,
+    incoming: RefCell<Packing<T>>,
     packed: Event,
-    _module: Module,
 }
 
 impl<T: Real> Messages<T> {
@@ -124,12 +149,11 @@ impl<T: Real> Messages<T> {
             lists.take::<u32>()
         };
         let read = HaloLists::new(said.iter().map(to_this).collect());
-        let module = gpu.module("exchange")?;
-        let outgoing = Side::new((gpu, &module), "pack", sent, halo, arena)?;
-        let incoming = Side::new((gpu, &module), "unpack", &read, halo, arena)?;
+        let outgoing = Packing::new(gpu, "pack", sent, halo, arena)?;
+        let incoming = Packing::new(gpu, "unpack", &read, halo, arena)?;
         let node_bytes = (halo.n_arrays * halo.n_numbers) as usize * size_of::<T>();
         let post = Post::new(ranks, [sent, &read], node_bytes);
-        Ok(Self { post, outgoing, incoming: RefCell::new(incoming), packed: Event::new()?, _module: module })
+        Ok(Self { post, outgoing, incoming: RefCell::new(incoming), packed: Event::new()? })
     }
 
     /// Packs what a step has written into the arrays of this number.
@@ -147,8 +171,8 @@ impl<T: Real> Messages<T> {
 
     /// One round, in which this rank sends what it has packed, or messages without contents.
     fn round(&self, goes_on: bool) -> Result<(), DeviceError> {
-        let packed = goes_on.then(|| self.outgoing.buffer.bytes());
-        self.post.round(packed, self.incoming.borrow_mut().buffer.bytes_mut())
+        let packed = goes_on.then(|| self.outgoing.bytes());
+        self.post.round(packed, self.incoming.borrow_mut().bytes_mut())
     }
 
     /// Number of rounds so far.

@@ -11,6 +11,7 @@ mod team;
 pub(crate) use barrier::{Barrier, Bell};
 pub use halo::{Exchange, MOST_DEVICES, MOST_DEVICES_BY_MESSAGES};
 pub(crate) use halo::{HaloExchange, HaloLists, NodeLayout};
+pub(crate) use messages::Packing;
 pub use part::{Part, PartStepper, update_halo};
 pub(crate) use team::{Advance, OwnMonitors, Parts, RankPart, order_of_sum};
 

@@ -76,6 +76,15 @@ impl Team {
         self.settle(made, false)
     }
 
+    /// As [`agree`](Self::agree), at a place where all processes come once or more after that.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn agree_each_time<T>(&self, made: Result<T, SolveError>) -> Result<T, SolveError> {
+        self.agreed.store(false, Ordering::Relaxed);
+        self.settle(made, true)
+    }
+
     fn settle<T>(&self, made: Result<T, SolveError>, last: bool) -> Result<T, SolveError> {
         if self.local.len() > 1 || !self.is_several() || self.agreed.load(Ordering::Relaxed) {
             return made;

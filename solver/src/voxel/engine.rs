@@ -1,6 +1,7 @@
 //! The one place where the solver of the kernels is called.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pogo_formats::system::memory::size;
@@ -8,14 +9,16 @@ use pogo_formats::system::threads::{self, ThreadError};
 use pogo_formats::timings::{self, timed};
 use pogo_formats::voxel::VoxelSetup;
 use pogo_kernels::device::{DeviceError, device_name};
+use pogo_kernels::dynamics::MOST_DEVICES_BY_MESSAGES;
 use pogo_kernels::papers::voxel::solve_averaged;
+use pogo_kernels::ranks::Ranks;
 use pogo_kernels::voxel::{
     FixedDof, GpuStaticSolver, Grid, NodalForce, Solution, SolverSettings, StaticProblem, StaticSolver,
 };
 
 use super::settings::{Method, only_cpu};
 use crate::call::Call;
-use crate::config::DeviceChoice;
+use crate::config::Exchange;
 use crate::error::{Kept, SolveError};
 use crate::heap;
 use crate::interrupt::Interrupts;
@@ -56,7 +59,8 @@ type Progress<'p> = dyn FnMut(usize, f64) -> ControlFlow<()> + Send + 'p;
 enum Solver<'a> {
     /// One for each rank of this process.
     Cpu(Vec<StaticSolver<'a>>),
-    Gpu(Box<GpuStaticSolver>),
+    /// One for all devices, or one for each rank of this process.
+    Gpu(Vec<GpuStaticSolver>),
 }
 
 /// Solves load cases one after the other; those that fix the same degrees of freedom share the preconditioner.
@@ -65,7 +69,7 @@ pub(super) struct Engine<'a> {
     call: &'a Call<'a>,
     /// How nodes are found: on a device by bricks.
     pub grid: Grid<'a>,
-    /// The devices in use; none means the CPU.
+    /// The devices of this process in use; none means the CPU.
     devices: Vec<u32>,
     /// `cpu`, or the names of the devices.
     pub device_name: String,
@@ -100,13 +104,21 @@ impl<'a> Engine<'a> {
             Ok((devices, names.join(", ")))
         };
         let (devices, device_name) = if call.team.is_several() {
-            check_shared(&method, most_ranks, grid, call)?;
-            (Vec::new(), "cpu".to_owned())
+            let devices = call.device.ordinals().unwrap_or_default();
+            check_shared(&method, if devices.is_empty() { most_ranks } else { MOST_DEVICES_BY_MESSAGES }, grid, call)?;
+            let names = names_of_ranks(call, &devices)?;
+            (devices, names)
         } else {
             call.device.choose(observer, cpu, gpu).map_err(|error: DeviceError| call.refuse(error))?
         };
         let engine = Self { method, call, grid, devices, device_name, device_bytes: None, last: None };
         let tables = engine.grid_name();
+        if !engine.is_on_cpu() && call.team.is_several() && call.settings.exchange != Exchange::Messages {
+            observer.note(
+                "the devices exchange messages through the memory of the hosts: the processes are on several hosts, see different \
+                 devices, or solve the cases of a study",
+            );
+        }
         let others = if engine.is_on_cpu() { "several ranks find" } else { "a device finds" };
         if engine.is_on_cpu() && !call.team.is_several() || tables == "brick" {
             return Ok(engine);
@@ -180,9 +192,10 @@ impl<'a> Engine<'a> {
         let _iterating = timings::stage("iterate");
         let solution = match &mut solver {
             Solver::Cpu(solvers) => self.on_cpu(solvers, (problem.fixed, forces, start), &mut progress)?,
-            Solver::Gpu(solver) => solver
-                .solve(problem.fixed, forces, start, &mut progress)
-                .map_err(|source| SolveError::DeviceLost { source, kept: Kept::Displacements(n_kept) })?,
+            Solver::Gpu(solvers) => {
+                let lost = |source| SolveError::DeviceLost { source, kept: Kept::Displacements(n_kept) };
+                self.on_devices(solvers, (problem.fixed, forces, start), &mut progress)?.map_err(lost)?
+            }
         };
         self.last = Some((made_for, solver));
         Ok((Solution { seconds: began.elapsed().as_secs_f64(), ..solution }, setup_seconds))
@@ -195,13 +208,16 @@ impl<'a> Engine<'a> {
         settings: &SolverSettings,
         observer: &mut dyn Observer,
     ) -> Result<Solver<'a>, SolveError> {
+        if !self.is_on_cpu() && self.call.team.is_several() {
+            return self.make_over_ranks(problem, settings, observer);
+        }
         if !self.is_on_cpu() {
             match GpuStaticSolver::new(problem, settings, &self.devices) {
                 Ok(solver) => {
                     let report = solver.report();
                     self.device_bytes = self.device_bytes.max(report.bytes.iter().copied().max());
                     observer.note(&report.to_string());
-                    return Ok(Solver::Gpu(Box::new(solver)));
+                    return Ok(Solver::Gpu(vec![solver]));
                 }
                 Err(error) if self.call.device.is_named() => return Err(self.call.refuse(error)),
                 Err(error) => {
@@ -235,6 +251,53 @@ impl<'a> Engine<'a> {
         Ok(Solver::Cpu(solvers))
     }
 
+    /// Solvers of ranks with a device each.
+    fn make_over_ranks(
+        &mut self,
+        problem: &StaticProblem<'a>,
+        settings: &SolverSettings,
+        observer: &mut dyn Observer,
+    ) -> Result<Solver<'a>, SolveError> {
+        let team = &self.call.team;
+        let made = match (&team.local[..], &self.devices[..]) {
+            ([ranks], &[ordinal]) => vec![GpuStaticSolver::over(problem, settings, ordinal, ranks)],
+            (several, devices) => {
+                let make = |(ranks, &ordinal): (&Arc<dyn Ranks>, &u32)| {
+                    GpuStaticSolver::over(problem, settings, ordinal, ranks)
+                };
+                threads::in_pools(several.iter().zip(devices), team.threads_of_rank(self.call.settings.threads), make)?
+            }
+        };
+        let made = first_cause(made).map_err(|error| self.call.refuse(error));
+        let solvers = team.agree_each_time(made)?;
+        for solver in &solvers {
+            let report = solver.report();
+            self.device_bytes = self.device_bytes.max(report.bytes.iter().copied().max());
+        }
+        solvers[0].shares().iter().for_each(|shares| observer.note(&shares.to_string()));
+        observer.note(&solvers[0].report().to_string());
+        Ok(Solver::Gpu(solvers))
+    }
+
+    /// Solves a load case on the devices of this process, each of which has a rank if there are several.
+    fn on_devices(
+        &self,
+        solvers: &mut [GpuStaticSolver],
+        (fixed, forces, start): (&[FixedDof], &[NodalForce], Option<&[f64]>),
+        progress: &mut Progress<'_>,
+    ) -> Result<Result<Solution, DeviceError>, ThreadError> {
+        if let [only] = solvers {
+            return Ok(only.solve(fixed, forces, start, progress));
+        }
+        let n_threads = self.call.team.threads_of_rank(self.call.settings.threads);
+        let solve = |(solver, progress): (&mut GpuStaticSolver, Option<&mut Progress<'_>>)| match progress {
+            Some(progress) => solver.solve(fixed, forces, start, progress),
+            None => solver.solve(fixed, forces, start, &mut |_, _| ControlFlow::Continue(())),
+        };
+        let solved = threads::in_pools(solvers.iter_mut().zip(of_first(progress)), n_threads, solve)?;
+        Ok(first_cause(solved).map(|mut solved| solved.swap_remove(0)))
+    }
+
     /// Solves a load case on the ranks of this process, of which the first says what comes of it.
     fn on_cpu(
         &self,
@@ -246,23 +309,46 @@ impl<'a> Engine<'a> {
             return Ok(only.solve(fixed, forces, start, progress));
         }
         let n_threads = self.call.team.threads_of_rank(self.call.settings.threads);
-        let progress = std::iter::once(Some(progress)).chain(std::iter::repeat_with(|| None));
         let solve = |(solver, progress): (&mut StaticSolver<'a>, Option<&mut Progress<'_>>)| match progress {
             Some(progress) => solver.solve(fixed, forces, start, progress),
             None => solver.solve(fixed, forces, start, &mut |_, _| ControlFlow::Continue(())),
         };
-        Ok(threads::in_pools(solvers.iter_mut().zip(progress), n_threads, solve)?.swap_remove(0))
+        Ok(threads::in_pools(solvers.iter_mut().zip(of_first(progress)), n_threads, solve)?.swap_remove(0))
     }
+}
+
+/// What follows the iterations of the first rank of a process, and nothing for the others.
+fn of_first<'p, 'q>(progress: &'p mut Progress<'q>) -> impl Iterator<Item = Option<&'p mut Progress<'q>>> {
+    std::iter::once(Some(progress)).chain(std::iter::repeat_with(|| None))
+}
+
+/// All that was made, or the error of the device that has failed, not of those that wait for it.
+fn first_cause<T>(made: Vec<Result<T, DeviceError>>) -> Result<Vec<T>, DeviceError> {
+    let (made, failed): (Vec<_>, Vec<_>) = made.into_iter().partition(Result::is_ok);
+    let error =
+        failed.into_iter().filter_map(Result::err).min_by_key(|error| matches!(error, DeviceError::OnRank { .. }));
+    error.map_or_else(|| made.into_iter().collect(), Err)
+}
+
+/// Names of the devices of all ranks, or `cpu`. Collective.
+fn names_of_ranks(call: &Call<'_>, devices: &[u32]) -> Result<String, SolveError> {
+    if call.n_devices_of_team()? == 0 {
+        return Ok("cpu".into());
+    }
+    let names = || -> Result<String, DeviceError> {
+        call.device.wait()?;
+        let names: Vec<String> = devices.iter().map(|&device| device_name(device)).collect::<Result<_, _>>()?;
+        Ok(names.join(", "))
+    };
+    let own = call.team.agree_so_far(names().map_err(|error| call.refuse(error)))?;
+    let [ranks] = &call.team.local[..] else { return Ok(own) };
+    let all = ranks.all_gather(own.into_bytes());
+    Ok(all.iter().map(|name| String::from_utf8_lossy(name)).collect::<Vec<_>>().join(", "))
 }
 
 /// Whether ranks can share a model.
 fn check_shared(method: &Method, most_ranks: usize, grid: Grid<'_>, call: &Call<'_>) -> Result<(), SolveError> {
     let n_ranks = call.team.n_ranks();
-    if call.device.choices().iter().any(|choice| matches!(choice, DeviceChoice::Cuda(_))) {
-        let reason = "several processes cannot share the cases of a study of a voxel model on CUDA devices; one process can: \
-                      start it without mpirun, with --device cuda:all";
-        return Err(call.refuse(reason));
-    }
     if matches!(method, Method::Averaged(_)) {
         return Err(call.team.refuse("a voxel model with solver.coarse_operator = averaged"));
     }

@@ -41,7 +41,7 @@ use pogo_kernels::voxel::Grid;
 
 use crate::call::Call;
 use crate::config::options::Purpose;
-use crate::config::{DeviceChoice, Settings};
+use crate::config::{DeviceChoice, Exchange, Settings};
 use crate::error::SolveError;
 use crate::observe::Observer;
 use crate::{Model, RunSummary, Solve};
@@ -62,10 +62,10 @@ impl Solve for Voxel {
         }
     }
 
-    /// Several CUDA devices share one solver.
-    fn n_parts(choices: &[DeviceChoice]) -> usize {
+    /// Several CUDA devices share one solver, unless they are to exchange messages.
+    fn n_parts(choices: &[DeviceChoice], settings: &Settings) -> usize {
         let is_cuda = |choice: &DeviceChoice| matches!(choice, DeviceChoice::Cuda(_));
-        if choices.iter().all(is_cuda) { 1 } else { choices.len() }
+        if choices.iter().all(is_cuda) && settings.exchange != Exchange::Messages { 1 } else { choices.len() }
     }
 
     fn modules(file: &BlockFile<Self>, settings: &Settings) -> Vec<&'static str> {

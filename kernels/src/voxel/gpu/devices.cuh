@@ -144,7 +144,7 @@ struct LaunchOfDevices : Launch {
         for (u32 i = thread; i < 3 * letter.n_received; i += n_threads)
             vector[3 * u64(letter.received[i / 3]) + i % 3] = from_host(post.incoming + i);
         if (summed) {
-            double* partial = peers.partial[peers.me] + shared_slot * SUMS * peers.n_blocks;
+            double* partial = peers.partial[0] + shared_slot * SUMS * peers.n_blocks;
             for (u32 i = thread; i < SUMS * peers.n_blocks; i += n_threads) partial[i] = from_host(post.all_sums + i);
         }
         Launch::meet();
@@ -189,7 +189,7 @@ struct LaunchOfDevices : Launch {
             Launch::take(sum);
             return;
         }
-        const double* from = peers.partial[peers.me] + shared_slot * SUMS * peers.n_blocks;
+        const double* from = peers.partial[peers.post.letters ? 0 : peers.me] + shared_slot * SUMS * peers.n_blocks;
 #ifdef __CUDACC__
         add_blocks(from, peers.n_blocks, sum);
 #else

@@ -8,6 +8,7 @@ use super::super::tests::random;
 use super::super::{Cube, FixedDof, Lame, Moduli, NodalForce, Product, Ratios, Scratch, StaticProblem};
 use super::layout::Plane;
 use super::product::FineLevel;
+use super::remote::Parts;
 use super::tiles::{Shares, Tiles, WARPS, longest, ring};
 use crate::device::{Buffer, Devices, Plain, Slice, n_devices};
 use crate::simd::Real;
@@ -212,7 +213,7 @@ impl Device {
     fn new(problem: &StaticProblem, ordinals: &[u32]) -> Self {
         let on = Devices::open(ordinals).unwrap();
         let lambda = largest_bound(problem.ratios).max(2.3);
-        let level = FineLevel::new(&on, problem, lambda).unwrap();
+        let level = FineLevel::new(&on, problem, lambda, Parts::of_devices(on.len())).unwrap();
         Self { level, lambda, n: 3 * problem.bricks.n_nodes(), on }
     }
 

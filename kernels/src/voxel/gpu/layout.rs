@@ -241,7 +241,7 @@ layouts! {
 
     /// The devices that compute together (devices.cuh). With one device all is 0.
     struct Peers {
-        /// Partial sums of all thread blocks of all devices, (2, 3, n_blocks), on each device.
+        /// Partial sums of all thread blocks of all devices, (2, 3, n_blocks), on each device; by messages first on this one.
         partial: [Out<f64>; MOST_DEVICES as usize],
         /// On each device: the number of meetings that each device has come to, 0 at the start.
         met: [Out<u32>; MOST_DEVICES as usize],

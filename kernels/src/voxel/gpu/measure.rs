@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::product::FineLevel;
+use super::remote::Parts;
 use crate::device::{Buffer, DeviceError, Devices, Kernel};
 use crate::voxel::StaticProblem;
 
@@ -41,7 +42,7 @@ pub struct FineReport {
 pub fn measure_fine_level(problem: &StaticProblem, repeats: usize) -> Result<FineReport, DeviceError> {
     let devices = Devices::open(&[0])?;
     let start = Instant::now();
-    let level = FineLevel::new(&devices, problem, 2.3)?;
+    let level = FineLevel::new(&devices, problem, 2.3, Parts::of_devices(1))?;
     devices.synchronize()?;
     let setup_seconds = start.elapsed().as_secs_f64();
     let n = level.n_dofs();

@@ -7,6 +7,7 @@ mod levels;
 mod measure;
 mod post;
 mod product;
+mod remote;
 mod rounds;
 mod solve;
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! ```
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::layout::{GIVEN_UP, Letter, NOBODY, Post, SUMMED};
@@ -13,7 +14,8 @@ use super::levels::Memory;
 use super::rounds::{Nodes, Rounds};
 use crate::device::DeviceError;
 use crate::device::layout::{In, Out, Pointer};
-use crate::ranks::{Reader, Writer};
+use crate::dynamics::HaloLists;
+use crate::ranks::{Ranks, Reader, Writer};
 
 /// Sums of a thread block at a time.
 const SUMS: usize = 3;
@@ -23,18 +25,14 @@ const NODE_BYTES: usize = 12;
 /// The nodes that this rank and the others read of each other, in one list.
 #[derive(Debug, Default)]
 pub(super) struct List {
-    /// Rank by rank, ascending.
-    pub sent: Vec<u32>,
-    pub received: Vec<u32>,
-    /// Bytes of each rank in messages.
-    to: Vec<Range<usize>>,
-    from: Vec<Range<usize>>,
+    pub sent: HaloLists,
+    pub received: HaloLists,
 }
 
 impl List {
     /// Lists for what each of several `wanted` asks of others, given the first node of each rank and the end, for each. Collective.
-    pub fn agree(rounds: &Rounds, wanted: &[&[u32]], firsts: &[&[usize]]) -> Vec<Self> {
-        let ranks = &rounds.ranks;
+    pub fn agree(ranks: &Arc<dyn Ranks>, wanted: &[&[u32]], firsts: &[&[usize]]) -> Vec<Self> {
+        let me = ranks.rank();
         let mut said = Writer::default();
         wanted.iter().for_each(|nodes| said.put(nodes));
         let all = ranks.all_gather(said.into_bytes());
@@ -44,32 +42,24 @@ impl List {
                 let at = |first: usize| nodes.partition_point(|&node| (node as usize) < first);
                 nodes[at(firsts[owner])..at(firsts[owner + 1])].to_vec()
             };
-            let mut list = Self::default();
-            for (rank, reader) in readers.iter_mut().enumerate() {
-                let theirs = reader.take::<u32>();
-                let me = ranks.rank();
-                let (sent, received) =
-                    if rank == me { (Vec::new(), Vec::new()) } else { (of(&theirs, me), of(wanted, rank)) };
-                let bytes = |before: usize, n: usize| NODE_BYTES * before..NODE_BYTES * (before + n);
-                list.to.push(bytes(list.sent.len(), sent.len()));
-                list.from.push(bytes(list.received.len(), received.len()));
-                list.sent.extend(sent);
-                list.received.extend(received);
-            }
-            list
+            let sent = readers.iter_mut().map(|reader| of(&reader.take::<u32>(), me)).collect();
+            let received = (0..ranks.n_ranks()).map(|rank| of(wanted, rank)).collect();
+            Self { sent: HaloLists::new(sent), received: HaloLists::new(received) }
         };
         wanted.iter().zip(firsts).map(list).collect()
     }
 
-    /// Where the numbers of each rank stand in messages of `size` bytes a number: to the rank, and from it.
-    pub fn ranges(&self, size: usize) -> [Vec<Range<usize>>; 2] {
-        let scaled = |range: &Range<usize>| range.start / 4 * size..range.end / 4 * size;
-        [&self.to, &self.from].map(|ranges| ranges.iter().map(scaled).collect())
+    /// Where the numbers of each rank stand in messages to it and from it, of so many bytes a node.
+    pub fn ranges(&self, node_bytes: usize) -> [Vec<Range<usize>>; 2] {
+        [&self.sent, &self.received].map(|lists| {
+            let bytes = |rank| lists.range(rank).start * node_bytes..lists.range(rank).end * node_bytes;
+            (0..lists.n_devices()).map(bytes).collect()
+        })
     }
 
-    /// Bytes of the largest message of numbers in f32 that comes.
+    /// Nodes of the largest message that comes.
     pub fn most_received(&self) -> usize {
-        self.from.iter().map(Range::len).max().unwrap_or(0)
+        (0..self.received.n_devices()).map(|rank| self.received.to(rank).len()).max().unwrap_or(0)
     }
 }
 
@@ -82,7 +72,8 @@ pub(super) trait Mapped {
 /// Answers the calls of one rank's kernel.
 #[derive(Debug)]
 pub(super) struct Postman {
-    lists: Vec<List>,
+    /// Bytes of each rank in the messages of each list, to it and from it.
+    lists: Vec<[Vec<Range<usize>>; 2]>,
     post: Post,
     /// First thread block of each rank, and the number of all.
     blocks: Vec<usize>,
@@ -101,25 +92,26 @@ impl Postman {
         shared: &mut impl Mapped,
     ) -> Result<Self, DeviceError> {
         let mut letters = Vec::new();
-        for List { sent, received, .. } in &lists {
+        for List { sent, received } in &lists {
             letters.push(Letter {
-                sent: In::from_address(memory.put(sent)?),
-                received: In::from_address(memory.put(received)?),
-                n_sent: sent.len() as u32,
-                n_received: received.len() as u32,
+                sent: In::from_address(memory.put(sent.nodes())?),
+                received: In::from_address(memory.put(received.nodes())?),
+                n_sent: sent.n_nodes() as u32,
+                n_received: received.n_nodes() as u32,
             });
         }
         let most = |nodes: fn(&List) -> usize| NODE_BYTES * lists.iter().map(nodes).max().unwrap_or(0);
         let (own, all) = (blocks[rank + 1] - blocks[rank], blocks.last().copied().unwrap_or(0));
         let post = Post {
             letters: In::from_address(memory.put(&letters)?),
-            outgoing: Out::<f32>::from_address(shared.zeros(most(|list| list.sent.len()))?),
+            outgoing: Out::<f32>::from_address(shared.zeros(most(|list| list.sent.n_nodes()))?),
             own_sums: Out::<f64>::from_address(shared.zeros(8 * SUMS * own)?),
-            incoming: In::from_address(shared.zeros(most(|list| list.received.len()))?),
+            incoming: In::from_address(shared.zeros(most(|list| list.received.n_nodes()))?),
             all_sums: In::from_address(shared.zeros(8 * SUMS * all)?),
             calls: Out::<u32>::from_address(shared.zeros(8)?),
             answered: In::from_address(shared.zeros(4)?),
         };
+        let lists = lists.into_iter().map(|list| list.ranges(NODE_BYTES)).collect();
         Ok(Self { lists, post, blocks })
     }
 
@@ -176,10 +168,12 @@ impl Postman {
         };
         let list = self.lists.get((what & !SUMMED) as usize);
         debug_assert!(list.is_some() || what & !SUMMED == NOBODY);
-        let nodes = list.map(|List { sent, received, to, from }| Nodes {
+        let end = |ranges: &[Range<usize>]| ranges.last().map_or(0, |range| range.end);
+        let nodes = list.map(|[to, from]| Nodes {
             // SAFETY: as above; the kernel waits, and nobody else uses what comes.
-            outgoing: unsafe { bytes(self.post.outgoing.address(), NODE_BYTES * sent.len()) },
-            incoming: unsafe { bytes_mut(self.post.incoming.address(), NODE_BYTES * received.len()) },
+            outgoing: unsafe { bytes(self.post.outgoing.address(), end(to)) },
+            // SAFETY: as above.
+            incoming: unsafe { bytes_mut(self.post.incoming.address(), end(from)) },
             to,
             from,
         });

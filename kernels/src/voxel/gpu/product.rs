@@ -10,6 +10,7 @@ use super::super::multigrid::{factors, weight};
 use super::super::{Cube, Moduli, NodalForce, StaticProblem, Voxels};
 use super::layout::*;
 use super::modules_of_fine;
+use super::remote::{Links, Parts};
 use super::tiles::{self, Shares, Tiles};
 use crate::device::layout::{In, Out, Pointer};
 use crate::device::{Arena, Buffer, DeviceError, Devices, Gpu, Kernel, Module, Plain, Slice, arguments};
@@ -57,16 +58,22 @@ enum Cut {
 pub(crate) struct FineLevel {
     /// Place of each node of the bricks in vectors, (n_nodes,).
     pub order: Vec<u32>,
+    /// Places of the nodes of other parts that come by messages, ascending.
+    pub wanted: Vec<u32>,
     /// Sum of the last launch that was asked for one.
     pub sum: Slice<f64>,
     /// Bytes on the device that a launch may read beside vectors.
     pub bytes: u64,
     /// First planes of the tiles, and how many of these stand along x.
     pub tiles: (Slice<Tile>, u32),
-    /// What lies in the memory of each device.
+    /// What each part has.
     pub shares: Shares,
     /// One for each device.
     pub(super) sides: Vec<Side>,
+    /// The exchange with parts that other processes have.
+    pub(super) links: Option<Links>,
+    /// Stretches of each [`Cut`] of all parts.
+    n_stretches: [usize; 3],
     n_nodes: usize,
     lambda: f32,
     single: Params<f32>,
@@ -84,26 +91,26 @@ pub(super) struct Side {
     /// The nodes of its planes, and the first and the last tile of these.
     pub nodes: Range<u32>,
     pub tiles: [u32; 2],
-    /// The stretches of each [`Cut`], and the number of those of the devices before.
+    /// The stretches of each [`Cut`], and the number of those of the parts before.
     stretches: [(Slice<Stretch>, usize); 3],
 }
 
 impl Side {
     /// The side of the device that is current.
     fn new(
-        devices: &Devices,
-        device: usize,
+        gpu: &Gpu,
+        part: usize,
         (tiles, shares, cuts): (&Tiles, &Shares, &[Vec<Stretch>; 3]),
         differ: Differ,
         arena: &mut Arena,
     ) -> Result<Self, DeviceError> {
         let mut stretches = Vec::new();
         for cut in cuts {
-            let before = (0..device).map(|device| shares.stretches(device, cut).len()).sum();
-            stretches.push((arena.copy("stretches", &shares.stretches(device, cut))?, before));
+            let before = (0..part).map(|part| shares.stretches(part, cut).len()).sum();
+            stretches.push((arena.copy("stretches", &shares.stretches(part, cut))?, before));
         }
-        let (nodes, tiles) = tiles.nodes_of(shares.planes(device));
-        let kernels = Kernels::new(devices.gpu(device), differ)?;
+        let (nodes, tiles) = tiles.nodes_of(shares.planes(part));
+        let kernels = Kernels::new(gpu, differ)?;
         Ok(Self { kernels, nodes, tiles, stretches: [stretches[0], stretches[1], stretches[2]] })
     }
 }
@@ -215,17 +222,18 @@ fn in_double(single: &Params<f32>) -> Params<f64> {
 }
 
 impl FineLevel {
-    /// Tables of a problem, of whose fixed degrees of freedom only which they are counts, on the devices. `lambda` is the
-    /// largest eigenvalue of D⁻¹ K for the smoother.
+    /// Tables of a problem, of whose fixed degrees of freedom only which they are counts, on the devices, which have these `parts`.
+    /// `lambda` is the largest eigenvalue of D⁻¹ K for the smoother.
     ///
     /// # Errors
     /// What the driver says; too little memory.
-    pub fn new(devices: &Devices, problem: &StaticProblem, lambda: f64) -> Result<Self, DeviceError> {
+    pub fn new(devices: &Devices, problem: &StaticProblem, lambda: f64, parts: Parts) -> Result<Self, DeviceError> {
         let bricks = &problem.bricks;
         let n_nodes = bricks.n_nodes();
         let fixed: Vec<u32> = problem.fixed.iter().map(|dof| 3 * dof.node + u32::from(dof.direction)).collect();
         let tiles = Tiles::new(bricks, &fixed);
-        let shares = tiles.shares(devices.len());
+        let shares = tiles.shares(parts.n);
+        parts.check(&shares)?;
         let voxels = problem.voxels();
         let (cubes, ratios) = (voxels.cubes(), voxels.has_ratios());
         let (kind, classes, moduli) = tiles::moduli(&tiles, bricks, &problem.moduli, ratios);
@@ -253,15 +261,20 @@ impl FineLevel {
         double.young = arena.copy("moduli of classes f64", &young)?.at();
         let mut sides = Vec::new();
         devices.for_each(|device, _| {
-            sides.push(Side::new(devices, device, (&tiles, &shares, &cuts), differ, &mut arena)?);
+            let part = parts.first + device;
+            sides.push(Side::new(devices.gpu(device), part, (&tiles, &shares, &cuts), differ, &mut arena)?);
             Ok(())
         })?;
+        let wanted = if parts.by_messages { tiles.read_by(shares.planes(parts.first)) } else { Vec::new() };
         let out = Self {
             sum: arena.zeros("sum", 1)?,
             bytes: tables + (stretch_bytes + 8 * most_stretches) as u64,
             tiles: (arena.copy("tiles", &tiles.firsts())?, tiles.n_tiles[0] as u32),
             shares,
             sides,
+            links: None,
+            n_stretches: [0, 1, 2].map(|cut| cuts[cut].len()),
+            wanted,
             n_nodes,
             lambda: lambda as f32,
             single,
@@ -278,16 +291,18 @@ impl FineLevel {
             cubes => (cubes[0].diagonal, unit),
         };
         let params = Params { unit: (1.0 / (diagonal * factor)) as f32, w: w as f32, ..out.single };
-        out.invert_diagonal(devices, params)?;
+        out.invert_diagonal(devices, params, parts)?;
         Ok(out)
     }
 
-    /// Computes 1 / diagonal.
-    fn invert_diagonal(&self, devices: &Devices, params: Params<f32>) -> Result<(), DeviceError> {
+    /// Computes 1 / diagonal: of all nodes where a device has those of all parts.
+    fn invert_diagonal(&self, devices: &Devices, params: Params<f32>, parts: Parts) -> Result<(), DeviceError> {
         devices.meet()?;
         devices.for_each(|device, stream| {
             // Plane 0 is empty.
-            let (address, planes) = (self.inverse.pointer(), self.shares.planes(device));
+            let all = 0..self.shares.planes(parts.n - 1).end;
+            let (address, planes) =
+                (self.inverse.pointer(), if parts.by_messages { all } else { self.shares.planes(device) });
             let first = planes.start.max(1);
             if planes.end <= first {
                 return Ok(());
@@ -306,6 +321,11 @@ impl FineLevel {
     /// Whether all elements have the same modulus.
     pub fn one_modulus(&self) -> bool {
         self.single.kind == ONE
+    }
+
+    /// Sums of a launch, at most.
+    pub fn most_sums(&self) -> usize {
+        self.n_stretches.iter().copied().max().unwrap_or(0)
     }
 
     /// Numbers of a vector.
@@ -500,7 +520,13 @@ impl FineLevel {
         sum: bool,
     ) -> Result<(), DeviceError> {
         on.meet()?;
-        let mut n_sums = 0;
+        if let Some(Links { rounds, single, double }) = &self.links {
+            let (stream, x) = (on.first(), params.x.address());
+            match cut {
+                Cut::Single | Cut::Pair => single.fetch(rounds, stream, x)?,
+                Cut::Double => double.fetch(rounds, stream, x)?,
+            }
+        }
         on.for_each(|device, stream| {
             let Side { kernels, stretches, .. } = &self.sides[device];
             let (stretches, before) = stretches[cut as usize];
@@ -508,16 +534,20 @@ impl FineLevel {
             if n == 0 {
                 return Ok(());
             }
-            n_sums = (before + n) as u32;
             params.stretches = stretches.at();
             params.partial = if sum { self.partial.part(before, n).at() } else { Out::null() };
             // SAFETY: what the kernels take; the tables name what is there, and vectors have `n_dofs` numbers (`at`).
             unsafe { kernel(kernels).launch(stream, n as u32, &mut arguments![params]) }
         })?;
+        let n_sums = self.n_stretches[cut as usize] as u32;
         if !sum || n_sums == 0 {
             return Ok(());
         }
         on.meet()?;
+        if let Some(links) = &self.links {
+            let (own, before) = self.sides[0].stretches[cut as usize];
+            links.rounds.share(on.first(), &self.partial, before..before + own.len())?;
+        }
         let (partial, out) = (self.partial.pointer(), self.sum.pointer());
         // SAFETY: partial sums, and their sum.
         unsafe { self.sides[0].kernels.add_up.launch(on.first(), 1, &mut arguments![partial, n_sums, out]) }

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::device::{DeviceError, Plain, append, read};
+use crate::device::{DeviceError, Plain, Slice, Stream, append, read};
 use crate::ranks::Ranks;
 
 /// Nodes that leave and come: bytes, and where those of each rank stand.
@@ -24,7 +24,7 @@ pub(super) struct Nodes<'m> {
 pub(super) struct Rounds {
     pub ranks: Arc<dyn Ranks>,
     /// Room for the largest messages of both kinds, bytes.
-    pub most: [usize; 2],
+    most: [usize; 2],
     /// A rank has failed, and all know.
     ended: Cell<bool>,
 }
@@ -103,6 +103,25 @@ impl Rounds {
         let mut all: Vec<Vec<T>> = came.into_iter().map(numbers).collect();
         all[self.ranks.rank()] = own.to_vec();
         Ok(all)
+    }
+
+    /// What the first rank says.
+    ///
+    /// # Errors
+    /// A rank could not go on.
+    pub fn of_first(&self, word: bool) -> Result<bool, DeviceError> {
+        Ok(self.gather(&[u8::from(word)])?[0] == [1])
+    }
+
+    /// Gives each rank the sums of all in an array on the device, of which this one has its `own` and others have those before and after, in
+    /// the order of the ranks.
+    ///
+    /// # Errors
+    /// A rank could not go on, or what the driver reports.
+    pub fn share(&self, stream: &Stream, sums: &Slice<f64>, own: Range<usize>) -> Result<(), DeviceError> {
+        stream.synchronize()?;
+        let all = self.gather(&sums.part::<f64>(own.start, own.len()).to_vec()?)?.concat();
+        sums.part::<f64>(0, all.len()).write(&all)
     }
 
     /// What a rank has come to. One that has failed lets the others know.

@@ -11,8 +11,12 @@
 //!
 //! Several devices share each array: it has one range of addresses, and each device has a part of it in its memory. A device
 //! computes what lies there, and reads what it needs of the others. Every launch waits for those of all devices before it.
+//!
+//! Ranks whose devices do not reach each other's memory have the whole arrays, compute the same parts, and exchange messages
+//! ([`remote`](super::remote)).
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Instant;
 
 use pogo_formats::system::threads::at_the_same_time;
@@ -21,15 +25,19 @@ use rayon::prelude::*;
 
 use super::super::elements::Elements;
 use super::super::iteration::{Steps, iterate};
+use super::super::lists::starts;
 use super::super::multigrid::{Coarse, FACTORISED, Host};
 use super::super::problem::Stopping;
+use super::super::share::{RankShares, bytes_of};
 use super::super::solve::largest_bound;
 use super::super::{FixedDof, NodalForce, Solution, SolverSettings, StaticProblem};
-use super::layout::{ALPHA, MOST_DEVICES, N_SCALARS, PQ, PR, RR, Tables, WORK, ZQ};
-use super::levels::{self, Lent, Order, Sharing, padded, part_by_place};
+use super::layout::{ALPHA, MOST_DEVICES, N_SCALARS, PQ, PR, Post, RR, Tables, WORK, ZQ};
+use super::levels::{self, Asks, Lent, Order, Sharing, Wanted, padded, part_by_place};
 use super::modules_of_levels;
 use super::product::FineLevel;
+use super::remote::{Lists, Parts, Remote};
 use crate::device::{Arena, DeviceError, Devices, Gpu, Kernel, MemoryReport, Module, Slice, Stream, arguments};
+use crate::ranks::{Accord, Ranks, Reader};
 
 /// Memory kept free for what the driver needs, bytes.
 const RESERVE: u64 = 256 << 20;
@@ -47,6 +55,8 @@ const ADVICE: &str = "a larger device or several (--device cuda:all), a coarser 
 /// Nodes of a level that several devices compute: below, waiting for each other costs more than they save (measured,
 /// BENCHMARKS.md).
 const LEAST_SHARED: usize = 200_000;
+/// The same by messages.
+const LEAST_BY_MESSAGES: usize = 200_000;
 
 /// What a solver on a device takes to make and to hold.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -84,7 +94,7 @@ impl std::fmt::Display for GpuSolverReport {
 }
 
 /// A voxel mesh with its preconditioner on CUDA devices, for one or several load cases that fix the same degrees of
-/// freedom. The same bits on every run on the same number of devices.
+/// freedom. The same bits on every run on the same number of devices, of one process or of as many.
 #[derive(Debug)]
 pub struct GpuStaticSolver {
     // Buffers, modules and streams go before the contexts that they live in.
@@ -98,6 +108,8 @@ pub struct GpuStaticSolver {
     rounding: f64,
     settings: SolverSettings,
     report: GpuSolverReport,
+    parts: Parts,
+    remote: Option<Remote>,
     _arena: Arena,
     devices: Devices,
 }
@@ -111,25 +123,26 @@ struct Side {
 }
 
 impl Side {
-    /// One for each device, with the tables and kernels of each.
+    /// One for each device, with the tables of all parts and the kernels of each device. `blocks` has the first thread block of each
+    /// part, and the number of all.
     fn all(
         devices: &Devices,
-        all_tables: Vec<Tables>,
-        kernels: Vec<Kernels>,
+        (all_tables, parts, post): (Vec<Tables>, Parts, Option<Post>),
+        (kernels, blocks): (Vec<Kernels>, &[usize]),
         (fine, arrays): (&FineLevel, &Arrays),
         arena: &mut Arena,
     ) -> Result<Vec<Self>, DeviceError> {
-        let n_blocks = |(device, kernels): (usize, &Kernels)| kernels.n_blocks(devices.gpu(device));
-        let blocks: Vec<u32> = kernels.iter().enumerate().map(n_blocks).collect();
+        let n_blocks = blocks[parts.n] as u32;
         let mut signals = Vec::new();
         devices.for_each(|_, _| {
-            signals.push(Signals::new(blocks.iter().sum(), arena)?);
+            signals.push(Signals::new(n_blocks, arena)?);
             Ok(())
         })?;
         let mut kernels = kernels.into_iter();
         let mut sides = Vec::new();
         devices.for_each(|device, _| {
-            let mut tables = all_tables[device];
+            let part = parts.first + device;
+            let mut tables = all_tables[part];
             arrays.enter(&mut tables);
             tables.arrived = signals[device].arrived.at();
             (tables.planes, tables.tiles, tables.n_tiles) = (fine.planes(), fine.tiles.0.at(), fine.tiles.1);
@@ -141,7 +154,8 @@ impl Side {
                 peers.partial[other] = signals.partial.at();
                 peers.met[other] = signals.arrived.part::<u32>(Signals::MET, MOST_DEVICES as usize).at();
             }
-            (peers.n_blocks, peers.first_block) = (blocks.iter().sum(), blocks[..device].iter().sum());
+            (peers.n_blocks, peers.first_block) = (n_blocks, blocks[part] as u32);
+            peers.post = post.unwrap_or(peers.post);
             let own = &fine.sides[device];
             (peers.node_first, peers.node_end) = (own.nodes.start, own.nodes.end);
             [peers.tile_first, peers.tile_last] = own.tiles;
@@ -374,67 +388,62 @@ impl GpuStaticSolver {
         Self::with_least(problem, settings, ordinals, LEAST_SHARED)
     }
 
-    /// The same where several devices compute levels of at least `least` nodes together.
+    /// The same on the devices of several ranks, of which this one has the device `ordinal`. The ranks exchange messages. Collective.
+    ///
+    /// # Errors
+    /// As there, on this rank or on another; a model too small for so many ranks.
+    pub fn over(
+        problem: &StaticProblem,
+        settings: &SolverSettings,
+        ordinal: u32,
+        ranks: &Arc<dyn Ranks>,
+    ) -> Result<Self, DeviceError> {
+        Self::over_with_least(problem, settings, ordinal, ranks, LEAST_BY_MESSAGES)
+    }
+
+    /// As [`new`](Self::new), where several devices compute levels of at least `least` nodes together.
     pub(super) fn with_least(
         problem: &StaticProblem,
         settings: &SolverSettings,
         ordinals: &[u32],
         least: usize,
     ) -> Result<Self, DeviceError> {
-        let mut settings = settings.clone();
-        settings.cycle.bottom = settings.cycle.bottom.max(BOTTOM);
         if ordinals.len() > MOST_DEVICES as usize {
             let reason = format!("at most {MOST_DEVICES} devices compute a model: name fewer");
             return Err(DeviceError::Failed { what: "use so many devices", reason });
         }
-        let devices = timed("open devices", || Devices::open(ordinals))?;
-        let reserve = if ordinals.len() > 1 { RESERVE + PAGES } else { RESERVE };
-        let free = devices.free_memory()?;
-        let needs = Needs::new(problem, &settings);
-        devices.require(needs.vectors + 2 * problem.bricks.n_nodes() as u64, reserve, ADVICE)?;
+        let placed = Placed::new(problem, settings, ordinals, Parts::of_devices(ordinals.len()), least)?;
+        let n_blocks = |(device, kernels): (usize, &Kernels)| kernels.n_blocks(placed.devices.gpu(device));
+        let blocks = starts(placed.kernels.iter().enumerate().map(n_blocks));
+        let blocks: Vec<usize> = blocks.into_iter().map(|first| first as usize).collect();
+        placed.finish(problem, &blocks, None)
+    }
 
-        let began = Instant::now();
-        let coarse = timed("hierarchy", || hierarchy(problem, &settings, devices.len() == 1));
-        let host_seconds = began.elapsed().as_secs_f64();
-        check_bottom(&coarse)?;
+    /// As [`over`](Self::over), where ranks compute levels of at least `least` nodes together.
+    pub(super) fn over_with_least(
+        problem: &StaticProblem,
+        settings: &SolverSettings,
+        ordinal: u32,
+        ranks: &Arc<dyn Ranks>,
+        least: usize,
+    ) -> Result<Self, DeviceError> {
+        let accord = Accord::new(ranks);
+        let mut placed = accord.agree(Placed::new(problem, settings, &[ordinal], Parts::of_rank(&**ranks), least))?;
+        let Placed { devices, fine, order, wanted, kernels, .. } = &placed;
+        accord.agree(check_apart(devices.gpu(0), ranks))?;
+        let n_blocks = kernels[0].n_blocks(devices.gpu(0));
+        let most_sums = fine.most_sums().max(BLOCKS as usize);
+        let lists = Lists::new(ranks, (fine, order, wanted), n_blocks, most_sums);
+        let blocks = lists.blocks.clone();
+        let linked = accord.agree(lists.place(placed.devices.gpu(0), &mut placed.arena))?;
+        let (links, remote) = linked;
+        placed.fine.links = Some(links);
+        accord.agree(placed.finish(problem, &blocks, Some(remote)))
+    }
 
-        let began = Instant::now();
-        let fine = timed("finest level", || FineLevel::new(&devices, problem, largest_bound(problem.ratios)))?;
-        let _copy = timings::stage("copy to devices");
-        let further = problem.bricks.n_elements() as u64 * if fine.one_modulus() { 0 } else { 4 };
-        let mut arena = Arena::of_devices(devices.ordinals());
-        let cuts = fine.shares.node_cuts(3);
-        let both = Arrays::both(needs.n, &cuts, &mut arena)?;
-        // Smoothers of other than two steps need t when they make z again. Vectors of several devices are cut elsewhere.
-        let bytes = 4 * needs.n as u64;
-        let lends = needs.degree == 2 && devices.len() == 1;
-        let lent = if lends { Lent { z: both.0[0].pointer(), t: both.0[1].pointer(), bytes } } else { Lent::default() };
-        devices.require(needs.vectors - 2 * bytes + levels::bytes(&coarse, lent) + further, reserve, ADVICE)?;
-        let sharing = Sharing { n_parts: devices.len(), least };
-        let order = Order::new(&coarse, sharing, &part_by_place(fine.shares.firsts(), &fine.order));
-        let (tables, kernels) = place_coarse(&devices, problem, &coarse, needs.low, (lent, &order), &fine, &mut arena)?;
-        let level_sizes = coarse.levels.iter().map(|level| level.n).collect();
-        drop(coarse);
-
-        let fixed: Vec<u32> =
-            problem.fixed.iter().map(|dof| 3 * fine.order[dof.node as usize] + u32::from(dof.direction)).collect();
-        // Of the first device while it computes a level alone, or of the outer iteration on all.
-        let n_sums = (2 * 3 * kernels[0].n_blocks(devices.gpu(0)).max(BLOCKS)).max(devices.len() as u32 * BLOCKS);
-        let arrays = Arrays::new(both, (needs.low, needs.degree, n_sums as usize), &fixed, &cuts, &mut arena)?;
-        let sides = Side::all(&devices, tables, kernels, (&fine, &arrays), &mut arena)?;
-        timed("spectra", || find_steps(&devices, &sides[0]))?;
-        let used = free.iter().zip(devices.free_memory()?).map(|(before, after)| before.saturating_sub(after));
-        let report = GpuSolverReport {
-            device: devices.names(),
-            bytes: used.collect(),
-            memory: arena.report(),
-            n_dofs: 3 * problem.bricks.n_nodes() as u64,
-            host_seconds,
-            device_seconds: began.elapsed().as_secs_f64(),
-            levels: level_sizes,
-        };
-        let rounding = problem.rounding();
-        Ok(Self { fine, arrays, sides, lends, rounding, settings, report, _arena: arena, devices })
+    /// How ranks share the finest level, if there are several.
+    pub fn shares(&self) -> Option<&RankShares> {
+        self.remote.as_ref().map(|remote| &remote.shares)
     }
 
     /// What the solver took to make, and what it holds.
@@ -442,11 +451,54 @@ impl GpuStaticSolver {
         &self.report
     }
 
-    /// Solves one load case from `start`, or from 0; see [`StaticSolver::solve`](super::super::StaticSolver::solve).
+    /// Solves one load case from `start`, or from 0; see [`StaticSolver::solve`](super::super::StaticSolver::solve). Of several ranks the
+    /// first has the displacements, and decides when to stop.
     ///
     /// # Errors
-    /// What the driver reports.
+    /// What the driver reports, here or on another rank.
     pub fn solve(
+        &mut self,
+        fixed: &[FixedDof],
+        forces: &[NodalForce],
+        start: Option<&[f64]>,
+        progress: &mut dyn FnMut(usize, f64) -> ControlFlow<()>,
+    ) -> Result<Solution, DeviceError> {
+        let Some(rounds) = self.remote.as_ref().map(|remote| remote.rounds.clone()) else {
+            return self.solve_part(fixed, forces, start, progress);
+        };
+        let mut failed = None;
+        let mut decide = |iteration, residual| {
+            let stop = rounds.ranks.leads() && progress(iteration, residual).is_break();
+            match rounds.of_first(stop) {
+                Ok(false) => ControlFlow::Continue(()),
+                Ok(true) => ControlFlow::Break(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        };
+        let solved = self.solve_part(fixed, forces, start, &mut decide);
+        // All have come to the end, or none has.
+        let solved = failed.map_or(solved, Err).and_then(|solved| rounds.of_first(false).map(|_| solved));
+        let mut solved = rounds.settle(solved)?;
+        solved.displacement = self.gathered(&*rounds.ranks, solved.displacement);
+        Ok(solved)
+    }
+
+    /// The displacements of all ranks in the bricks' order at the first, given those of this one; nothing elsewhere. Collective.
+    fn gathered(&self, ranks: &dyn Ranks, own: Vec<f64>) -> Vec<f64> {
+        let parts = ranks.gather(bytes_of(&own));
+        if !ranks.leads() {
+            return Vec::new();
+        }
+        let all: Vec<f64> = parts.iter().flat_map(|part| Reader::new(part).take::<f64>()).collect();
+        let order = &self.fine.order;
+        let number = |i: usize| all[3 * order[i / 3] as usize + i % 3];
+        (0..3 * order.len()).into_par_iter().map(number).collect()
+    }
+
+    fn solve_part(
         &mut self,
         fixed: &[FixedDof],
         forces: &[NodalForce],
@@ -491,14 +543,15 @@ impl GpuStaticSolver {
         (2 * degree + 2 + usize::from(self.lends)) as f64
     }
 
-    /// Calls `act(device, stream, first, n)` for each device, with the numbers of vectors in its memory: n from `first` on.
+    /// Calls `act(device, stream, first, n)` for each device, with the numbers of vectors in its part: n from `first` on.
     fn for_parts(
         &self,
         mut act: impl FnMut(usize, &Stream, u64, u64) -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         self.devices.for_each(|device, stream| {
-            let nodes = self.fine.shares.nodes(device);
-            let end = if device + 1 == self.devices.len() { self.arrays.r.len() } else { 3 * nodes.end };
+            let part = self.parts.first + device;
+            let nodes = self.fine.shares.nodes(part);
+            let end = if part + 1 == self.parts.n { self.arrays.r.len() } else { 3 * nodes.end };
             let first = 3 * nodes.start;
             act(device, stream, first as u64, (end - first) as u64)
         })
@@ -512,6 +565,10 @@ impl GpuStaticSolver {
         let work = self.arrays.work.as_ref().map(|[d, next]| [d, next]);
         fine.smooth(on, degree, [r, z, t], work, false)?;
         fine.residual(on, r, z, t)?;
+        if let Some(remote) = &self.remote {
+            remote.residual.fetch(&remote.rounds, on.first(), t.pointer())?;
+            remote.postman.borrow_mut().reset();
+        }
         on.for_each(|device, stream| self.sides[device].signals.arrived.clear(stream))?;
         on.meet()?;
         on.for_each(|device, stream| {
@@ -520,6 +577,10 @@ impl GpuStaticSolver {
             // SAFETY: the tables are those of levels.cuh; all addresses in them live as long as this.
             unsafe { correction.launch_resident(gpu, stream, u32::MAX, &mut arguments![tables.pointer()]) }
         })?;
+        if let Some(remote) = &self.remote {
+            remote.serve(on.first())?;
+            remote.correction.fetch(&remote.rounds, on.first(), remote.values)?;
+        }
         if self.lends {
             // Coarse levels have been where z was.
             fine.smooth(on, degree, [r, z, t], work, false)?;
@@ -552,7 +613,7 @@ impl GpuStaticSolver {
         self.for_parts(|device, stream, first, n| {
             let Kernels { direction, dot, .. } = &self.sides[device].kernels;
             let [r, p, z] = [r, p, z].map(|vector| vector + 4 * first);
-            let partial = partial + 8 * (u64::from(BLOCKS) * device as u64);
+            let partial = partial + 8 * self.first_sum(device);
             // SAFETY, here and below: what the kernels take; vectors have n numbers from there, `partial` one for each thread block.
             unsafe {
                 direction.launch(stream, BLOCKS, &mut arguments![scalars, z, p, n])?;
@@ -567,7 +628,7 @@ impl GpuStaticSolver {
         self.for_parts(|device, stream, first, n| {
             let update = self.sides[device].kernels.update;
             let [r, p, z] = [r, p, z].map(|vector| vector + 4 * first);
-            let (solution, partial) = (self.solution(first), partial + 8 * (u64::from(BLOCKS) * device as u64));
+            let (solution, partial) = (self.solution(first), partial + 8 * self.first_sum(device));
             // SAFETY: as above.
             unsafe { update.launch(stream, BLOCKS, &mut arguments![scalars, p, z, solution, r, partial, n]) }
         })?;
@@ -581,10 +642,19 @@ impl GpuStaticSolver {
         [upper.pointer() + 4 * first, lower.pointer() + low * first]
     }
 
-    /// Keeps the sum of the thread blocks of all devices as scalar `at`.
+    /// Where the sums of a device's thread blocks begin.
+    fn first_sum(&self, device: usize) -> u64 {
+        u64::from(BLOCKS) * (self.parts.first + device) as u64
+    }
+
+    /// Keeps the sum of the thread blocks of all parts as scalar `at`.
     fn add_up(&self, at: u32) -> Result<(), DeviceError> {
         self.devices.meet()?;
-        let (partial, n) = (self.arrays.partial.pointer(), self.devices.len() as u32 * BLOCKS);
+        if let Some(remote) = &self.remote {
+            let first = self.first_sum(0) as usize;
+            remote.rounds.share(self.devices.first(), &self.arrays.partial, first..first + BLOCKS as usize)?;
+        }
+        let (partial, n) = (self.arrays.partial.pointer(), self.parts.n as u32 * BLOCKS);
         let out = self.arrays.scalars.pointer() + 8 * u64::from(at);
         // SAFETY: what the kernel takes.
         unsafe { self.sides[0].kernels.sum.launch(self.devices.first(), 1, &mut arguments![partial, n, out]) }
@@ -640,8 +710,14 @@ impl GpuStaticSolver {
         out
     }
 
-    /// x in the bricks' order.
+    /// x in the bricks' order; of several ranks, that of this one's part in the order of the tiles.
     fn displacement(&self) -> Result<Vec<f64>, DeviceError> {
+        if self.remote.is_some() {
+            self.with_solution(|kernels| kernels.expand)?;
+            self.devices.synchronize()?;
+            let nodes = self.fine.shares.nodes(self.parts.first);
+            return self.arrays.both.part::<f64>(3 * nodes.start, 3 * nodes.len()).to_vec();
+        }
         let order = &self.fine.order;
         let mut out = vec![0.0; 3 * order.len()];
         // Memory is touched by many threads before one copies into it.
@@ -704,28 +780,166 @@ impl Taker<'_> {
     }
 }
 
-/// Puts the coarse levels on the devices: their tables, but for what other arrays have in them, and the kernels of each
-/// device; `low` as in [`Kernels::new`].
-fn place_coarse(
-    devices: &Devices,
-    problem: &StaticProblem,
-    coarse: &Coarse,
-    low: usize,
-    (lent, order): (Lent, &Order),
-    fine: &FineLevel,
-    arena: &mut Arena,
-) -> Result<(Vec<Tables>, Vec<Kernels>), DeviceError> {
-    let (mut tables, _) = levels::tables(&problem.bricks, coarse, lent, order, None, arena)?;
-    let voxels = problem.voxels();
-    let put = levels::put_moduli(&voxels, fine.one_modulus(), devices.len(), arena)?;
-    tables.iter_mut().for_each(|tables| put.enter(tables));
-    let (cells, names) = (coarse.cells(), modules_of_levels(devices.len() > 1, voxels.has_ratios()));
-    let mut kernels = Vec::new();
-    devices.for_each(|device, _| {
-        kernels.push(Kernels::new(devices.gpu(device), low, &cells, &names)?);
-        Ok(())
-    })?;
-    Ok((tables, kernels))
+/// Everything that a process has on its devices by itself.
+struct Placed {
+    devices: Devices,
+    parts: Parts,
+    settings: SolverSettings,
+    needs: Needs,
+    /// Bytes free on each device before.
+    free: Vec<u64>,
+    fine: FineLevel,
+    /// z and t, and both in f64.
+    both: ([Slice<f32>; 2], Slice<f64>),
+    lends: bool,
+    order: Order,
+    /// What this part reads of others, where they are of other processes.
+    wanted: Wanted,
+    /// One for each part.
+    tables: Vec<Tables>,
+    /// One for each device.
+    kernels: Vec<Kernels>,
+    level_sizes: Vec<usize>,
+    host_seconds: f64,
+    /// When the copies to the devices began.
+    began: Instant,
+    arena: Arena,
+}
+
+impl Placed {
+    /// Makes the hierarchy, and puts all levels on these devices, which have these parts. Parts compute levels of at least `least` nodes
+    /// together.
+    fn new(
+        problem: &StaticProblem,
+        settings: &SolverSettings,
+        ordinals: &[u32],
+        parts: Parts,
+        least: usize,
+    ) -> Result<Self, DeviceError> {
+        let mut settings = settings.clone();
+        settings.cycle.bottom = settings.cycle.bottom.max(BOTTOM);
+        let devices = timed("open devices", || Devices::open(ordinals))?;
+        let reserve = if ordinals.len() > 1 { RESERVE + PAGES } else { RESERVE };
+        let free = devices.free_memory()?;
+        let needs = Needs::new(problem, &settings);
+        devices.require(needs.vectors + 2 * problem.bricks.n_nodes() as u64, reserve, ADVICE)?;
+
+        let began = Instant::now();
+        let coarse = timed("hierarchy", || hierarchy(problem, &settings, parts.n == 1));
+        let host_seconds = began.elapsed().as_secs_f64();
+        check_bottom(&coarse)?;
+
+        let began = Instant::now();
+        let make_fine = || FineLevel::new(&devices, problem, largest_bound(problem.ratios), parts);
+        let fine = timed("finest level", make_fine)?;
+        let _copy = timings::stage("copy to devices");
+        let further = problem.bricks.n_elements() as u64 * if fine.one_modulus() { 0 } else { 4 };
+        let mut arena = Arena::of_devices(devices.ordinals());
+        let cuts = if devices.len() > 1 { fine.shares.node_cuts(3) } else { Vec::new() };
+        let both = Arrays::both(needs.n, &cuts, &mut arena)?;
+        // Smoothers of other than two steps need t when they make z again. Vectors of several devices are cut elsewhere.
+        let bytes = 4 * needs.n as u64;
+        let lends = needs.degree == 2 && parts.n == 1;
+        let lent = if lends { Lent { z: both.0[0].pointer(), t: both.0[1].pointer(), bytes } } else { Lent::default() };
+        devices.require(needs.vectors - 2 * bytes + levels::bytes(&coarse, lent) + further, reserve, ADVICE)?;
+        let (order, (mut tables, wanted)) = {
+            let part_of = part_by_place(fine.shares.firsts(), &fine.order);
+            let order = Order::new(&coarse, Sharing { n_parts: parts.n, least }, &part_of);
+            let asks: Option<Asks<'_>> = parts.by_messages.then_some((parts.first, &part_of));
+            let made = levels::tables(&problem.bricks, &coarse, lent, &order, asks, &mut arena)?;
+            (order, made)
+        };
+        let voxels = problem.voxels();
+        let put = levels::put_moduli(&voxels, fine.one_modulus(), devices.len(), &mut arena)?;
+        tables.iter_mut().for_each(|tables| put.enter(tables));
+        let (cells, names) = (coarse.cells(), modules_of_levels(parts.n > 1, voxels.has_ratios()));
+        let mut kernels = Vec::new();
+        devices.for_each(|device, _| {
+            kernels.push(Kernels::new(devices.gpu(device), needs.low, &cells, &names)?);
+            Ok(())
+        })?;
+        let level_sizes = coarse.levels.iter().map(|level| level.n).collect();
+        Ok(Self {
+            devices,
+            parts,
+            settings,
+            needs,
+            free,
+            fine,
+            both,
+            lends,
+            order,
+            wanted,
+            tables,
+            kernels,
+            level_sizes,
+            host_seconds,
+            began,
+            arena,
+        })
+    }
+
+    /// The solver; `blocks` has the first thread block of each part, and the number of all.
+    fn finish(
+        self,
+        problem: &StaticProblem,
+        blocks: &[usize],
+        mut remote: Option<Remote>,
+    ) -> Result<GpuStaticSolver, DeviceError> {
+        let Self { devices, parts, settings, needs, free, fine, both, lends, tables, kernels, mut arena, .. } = self;
+        let _copy = timings::stage("copy to devices");
+        let cuts = fine.shares.node_cuts(3);
+        let fixed: Vec<u32> =
+            problem.fixed.iter().map(|dof| 3 * fine.order[dof.node as usize] + u32::from(dof.direction)).collect();
+        // Of the first device while it computes a level alone, or of the outer iteration on all.
+        let n_sums = (2 * 3 * kernels[0].n_blocks(devices.gpu(0)).max(BLOCKS)).max(parts.n as u32 * BLOCKS);
+        let arrays = Arrays::new(both, (needs.low, needs.degree, n_sums as usize), &fixed, &cuts, &mut arena)?;
+        let post = remote.as_ref().map(|remote| remote.postman.borrow().post());
+        if let Some(remote) = &mut remote {
+            let level = &tables[parts.first].levels[0];
+            remote.values = if level.steps > 1 { level.solution } else { level.z }.address();
+        }
+        let sides = Side::all(&devices, (tables, parts, post), (kernels, blocks), (&fine, &arrays), &mut arena)?;
+        timed("spectra", || find_steps(&devices, &sides[0]))?;
+        let used = free.iter().zip(devices.free_memory()?).map(|(before, after)| before.saturating_sub(after));
+        let report = GpuSolverReport {
+            device: devices.names(),
+            bytes: used.collect(),
+            memory: arena.report(),
+            n_dofs: 3 * problem.bricks.n_nodes() as u64,
+            host_seconds: self.host_seconds,
+            device_seconds: self.began.elapsed().as_secs_f64(),
+            levels: self.level_sizes,
+        };
+        let rounding = problem.rounding();
+        Ok(GpuStaticSolver {
+            fine,
+            arrays,
+            sides,
+            lends,
+            rounding,
+            settings,
+            report,
+            parts,
+            remote,
+            _arena: arena,
+            devices,
+        })
+    }
+}
+
+/// Checks that each rank has a device of its own: kernels that wait for each other must run at the same time. Collective.
+fn check_apart(gpu: &Gpu, ranks: &Arc<dyn Ranks>) -> Result<(), DeviceError> {
+    let own = gpu.uuid();
+    let all = ranks.all_gather(own.as_ref().map_or(Vec::new(), |uuid| uuid.to_vec()));
+    own?;
+    let same = (1..all.len()).find_map(|rank| Some((all[..rank].iter().position(|other| *other == all[rank])?, rank)));
+    same.map_or(Ok(()), |(one, other)| {
+        let reason = format!(
+            "ranks {one} and {other} have the same one; start as many processes as there are devices, or one with --device cuda"
+        );
+        Err(DeviceError::Failed { what: "exchange messages between devices", reason })
+    })
 }
 
 /// Finds the steps of the smoother on the coarse levels, where one device computes all.

@@ -1,5 +1,7 @@
 //! The solver on a device against that on the CPU. These tests need a device: `tests/gpu.sh kernels` runs them.
 
+use std::sync::Arc;
+
 use pogo_formats::voxel::{Bricks, bricks_of};
 
 use super::super::tests::{Porous, check_bars, check_sheet, random};
@@ -8,7 +10,8 @@ use super::super::{
     StaticProblem, StaticSolver,
 };
 
-use crate::device::n_devices;
+use crate::device::{DeviceError, n_devices};
+use crate::ranks::{Ranks, Threads};
 
 fn go(_: usize, _: f64) -> std::ops::ControlFlow<()> {
     std::ops::ControlFlow::Continue(())
@@ -248,4 +251,109 @@ fn several_devices_solve_as_one_does() {
         }
     }
     eprintln!("several devices differ from one by up to {largest:.1e} of the displacement");
+}
+
+/// What each of several ranks makes of a solver over all of them, of which rank r has device r. Levels of `least` nodes are computed
+/// together.
+fn over_ranks<R: Send>(
+    n_ranks: usize,
+    problem: &StaticProblem,
+    settings: &SolverSettings,
+    least: usize,
+    act: impl Fn(&dyn Ranks, &mut GpuStaticSolver) -> R + Sync,
+) -> Vec<R> {
+    let act = &act;
+    std::thread::scope(|scope| {
+        let start = |ranks: Threads| {
+            scope.spawn(move || {
+                let ranks: Arc<dyn Ranks> = Arc::new(ranks);
+                let solver = GpuStaticSolver::over_with_least(problem, settings, ranks.rank() as u32, &ranks, least);
+                act(&*ranks, &mut solver.expect("a device for each rank"))
+            })
+        };
+        let ranks: Vec<_> = Threads::new(n_ranks).into_iter().map(start).collect();
+        ranks.into_iter().map(|rank| rank.join().expect("no panic")).collect()
+    })
+}
+
+#[test]
+#[ignore = "needs a CUDA device: tests/gpu.sh kernels runs it"]
+fn ranks_with_a_device_each_have_the_bits_of_devices_of_one_process() {
+    let n = n_devices().expect("a driver").min(4);
+    if n < 2 {
+        pogo_tests::skip("there is only one CUDA device");
+        return;
+    }
+    let usual = SolverSettings { tolerance: 1e-8, ..SolverSettings::default() };
+    let with = |cycle: CycleSettings| SolverSettings { cycle, ..usual.clone() };
+    let cubic = with(CycleSettings { degree: [3, 3], bottom: 100, ..CycleSettings::default() });
+    let plain = with(CycleSettings { inner: vec![1], ..CycleSettings::default() });
+    let mut n_compared = 0;
+    for (name, size, bricks) in shapes().into_iter().filter(|&(name, ..)| name != "grain") {
+        let view = bricks.view();
+        let class: Vec<u8> = (0..view.n_elements()).map(|e| u8::from(random(e as u64) < 0.5)).collect();
+        let modulus: Vec<f32> = (0..view.n_elements()).map(|e| 1.0 + random(e as u64) as f32).collect();
+        let (fixed, forces) = load(&bricks, size[2], 1e-3);
+        let two_moduli = Moduli::Classes { class: &class, young: &[1000.0, 3000.0] };
+        let (one, lame) = (Ratios::One(0.3), [0.3, -0.3].map(Lame::new));
+        for (moduli, ratios, settings) in [
+            (Moduli::Classes { class: &class, young: &[1000.0, 1000.0] }, one, &usual),
+            (two_moduli, one, &cubic),
+            (two_moduli, one, &plain),
+            (Moduli::Each { modulus: &modulus, scale: 900.0 }, one, &usual),
+            (two_moduli, Ratios::Classes(&lame), &usual),
+        ] {
+            let problem = StaticProblem { bricks: view, moduli, ratios, spacing: 0.1, fixed: &fixed, forces: &forces };
+            for (n_ranks, least) in (2..=n).flat_map(|n| [(n, 0), (n, 2000), (n, usize::MAX)]) {
+                let ordinals: Vec<u32> = (0..n_ranks).collect();
+                let mut devices =
+                    GpuStaticSolver::with_least(&problem, settings, &ordinals, least).expect("connected devices");
+                // One whole solve, one that the first rank stops, and one that goes on from there.
+                let cases = |leads: bool, solver: &mut GpuStaticSolver| {
+                    let whole = solver.solve(&fixed, &forces, None, &mut go).expect("solves");
+                    let mut few = |iteration: usize, _: f64| match leads && iteration == 3 {
+                        true => std::ops::ControlFlow::Break(()),
+                        false => std::ops::ControlFlow::Continue(()),
+                    };
+                    let stopped = solver.solve(&fixed, &forces, None, &mut few).expect("solves");
+                    let near: Vec<f64> = (0..3 * view.n_nodes()).map(|i| 1e-3 * random(i as u64)).collect();
+                    [whole, stopped, solver.solve(&fixed, &forces, Some(&near), &mut go).expect("solves")]
+                };
+                let expected = cases(true, &mut devices);
+                drop(devices);
+                let solve = |ranks: &dyn Ranks, solver: &mut GpuStaticSolver| cases(ranks.leads(), solver);
+                let found = over_ranks(n_ranks as usize, &problem, settings, least, solve);
+                for (rank, found) in found.iter().enumerate() {
+                    for (found, expected) in found.iter().zip(&expected) {
+                        assert!(found.history == expected.history, "{name}, rank {rank} of {n_ranks}, {least}");
+                        let displacement = if rank == 0 { &expected.displacement[..] } else { &[] };
+                        assert!(found.displacement == displacement, "{name}, rank {rank} of {n_ranks}, {least}");
+                        n_compared += 1;
+                    }
+                }
+            }
+        }
+    }
+    eprintln!("{n_compared} solutions of ranks have the bits of devices of one process");
+    // A rank without a device.
+    let bricks = floors([20, 33, 16]);
+    let view = bricks.view();
+    let class = vec![0; view.n_elements()];
+    let (fixed, forces) = load(&bricks, 16, 1e-3);
+    let moduli = Moduli::Classes { class: &class, young: &[1000.0] };
+    let problem =
+        StaticProblem { bricks: view, moduli, ratios: Ratios::One(0.3), spacing: 0.1, fixed: &fixed, forces: &forces };
+    std::thread::scope(|scope| {
+        for ranks in Threads::new(2) {
+            let (problem, settings) = (&problem, &usual);
+            scope.spawn(move || {
+                let ranks: Arc<dyn Ranks> = Arc::new(ranks);
+                let error = GpuStaticSolver::over(problem, settings, 99 * ranks.rank() as u32, &ranks).unwrap_err();
+                match (ranks.rank(), error) {
+                    (0, DeviceError::OnRank { rank: 1, .. }) | (1, DeviceError::NoDevice { .. }) => {}
+                    (rank, error) => panic!("rank {rank}: {error}"),
+                }
+            });
+        }
+    });
 }

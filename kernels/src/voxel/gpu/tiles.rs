@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::super::Moduli;
 use super::super::bricks::in_rows;
+use super::super::share::sorted;
 use super::layout::*;
 use crate::device::Plain as _;
 use crate::shared::Shared;
@@ -244,6 +245,22 @@ impl Tiles {
         let node = |plane: usize| self.planes.get(plane).map_or(self.order.len() as u32, |plane| plane.word[0].node_at);
         let tile = |plane: usize| self.first.partition_point(|&(first, _)| first as usize <= plane).max(1) as u32 - 1;
         (node(planes.start)..node(planes.end), [tile(planes.start), tile(planes.end.saturating_sub(1))])
+    }
+
+    /// Places of the nodes of other parts that the stretches of some planes read, ascending.
+    pub fn read_by(&self, planes: Range<usize>) -> Vec<u32> {
+        let own = self.nodes_of(planes.clone()).0;
+        // The planes before and after may be of another tile, which costs some numbers more.
+        let around = planes.start.saturating_sub(1)..(planes.end + 1).min(self.planes.len());
+        let of_plane = |plane: usize| {
+            let plane = &self.planes[plane];
+            let word = |word: &Word| word.node_at..word.node_at + word.nodes.count_ones();
+            let n_halo = plane.halo[0].count_ones() + plane.halo[1].count_ones();
+            let halo = &self.halo[plane.halo_at as usize..(plane.halo_at + n_halo) as usize];
+            plane.word.iter().flat_map(word).chain(halo.iter().copied())
+        };
+        let read = around.into_par_iter().flat_map_iter(of_plane);
+        sorted(read.filter(|node| !own.contains(node)).collect())
     }
 
     /// The planes of a tile.
