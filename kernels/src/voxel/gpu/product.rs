@@ -70,6 +70,7 @@ pub(crate) struct FineLevel {
     pub shares: Shares,
     /// One for each device.
     pub(super) sides: Vec<Side>,
+    parts: Parts,
     /// The exchange with parts that other processes have.
     pub(super) links: Option<Links>,
     /// Stretches of each [`Cut`] of all parts.
@@ -272,6 +273,7 @@ impl FineLevel {
             tiles: (arena.copy("tiles", &tiles.firsts())?, tiles.n_tiles[0] as u32),
             shares,
             sides,
+            parts,
             links: None,
             n_stretches: [0, 1, 2].map(|cut| cuts[cut].len()),
             wanted,
@@ -291,18 +293,20 @@ impl FineLevel {
             cubes => (cubes[0].diagonal, unit),
         };
         let params = Params { unit: (1.0 / (diagonal * factor)) as f32, w: w as f32, ..out.single };
-        out.invert_diagonal(devices, params, parts)?;
+        out.invert_diagonal(devices, params)?;
         Ok(out)
     }
 
     /// Computes 1 / diagonal: of all nodes where a device has those of all parts.
-    fn invert_diagonal(&self, devices: &Devices, params: Params<f32>, parts: Parts) -> Result<(), DeviceError> {
+    fn invert_diagonal(&self, devices: &Devices, params: Params<f32>) -> Result<(), DeviceError> {
         devices.meet()?;
         devices.for_each(|device, stream| {
             // Plane 0 is empty.
-            let all = 0..self.shares.planes(parts.n - 1).end;
-            let (address, planes) =
-                (self.inverse.pointer(), if parts.by_messages { all } else { self.shares.planes(device) });
+            let planes = match self.parts {
+                Parts { n, by_messages: true, .. } => 0..self.shares.planes(n - 1).end,
+                Parts { first, .. } => self.shares.planes(first + device),
+            };
+            let address = self.inverse.pointer();
             let first = planes.start.max(1);
             if planes.end <= first {
                 return Ok(());
@@ -449,7 +453,7 @@ impl FineLevel {
         let (b, d, z): (In<f32>, Out<f32>, Out<f32>) = (self.at(b), self.at(d), self.at(z));
         on.meet()?;
         on.for_each(|device, stream| {
-            let nodes = self.shares.nodes(device);
+            let nodes = self.shares.nodes(self.parts.first + device);
             let (inverse, first) = (self.inverse.pointer() + 2 * nodes.start as u64, self.sides[device].kernels.first);
             let [b, d, z] = [b.address(), d.address(), z.address()].map(|start| start + 12 * nodes.start as u64);
             let n = 3 * nodes.len() as u64;

@@ -325,9 +325,12 @@ fn ranks_with_a_device_each_have_the_bits_of_devices_of_one_process() {
                 let found = over_ranks(n_ranks as usize, &problem, settings, least, solve);
                 for (rank, found) in found.iter().enumerate() {
                     for (found, expected) in found.iter().zip(&expected) {
-                        assert!(found.history == expected.history, "{name}, rank {rank} of {n_ranks}, {least}");
+                        let at = format!("{name}, {settings:?}, rank {rank} of {n_ranks}, levels of {least} nodes");
+                        let first = found.history.iter().zip(&expected.history).position(|(a, b)| a != b);
+                        let apart = first.map(|at| (at, found.history[at], expected.history[at]));
+                        assert!(found.history == expected.history, "{at}: {apart:?}");
                         let displacement = if rank == 0 { &expected.displacement[..] } else { &[] };
-                        assert!(found.displacement == displacement, "{name}, rank {rank} of {n_ranks}, {least}");
+                        assert!(found.displacement == displacement, "{at}");
                         n_compared += 1;
                     }
                 }
