@@ -3,13 +3,13 @@
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::time::Instant;
 
 use super::context::{Gpu, Stream};
 use super::driver::{self, Address};
 use super::spread::{Spread, pieces};
-use super::values::{Plain, Pointer};
+use super::values::{Plain, Pointer, plain_bytes};
 use super::{DeviceError, check, finish_default_stream};
 
 /// An array on the device, or a part of one, which somebody else owns.
@@ -40,7 +40,7 @@ impl<T: Plain> Slice<T> {
         if values.is_empty() {
             return Ok(());
         }
-        let from = bytes_of(values);
+        let from = plain_bytes(values);
         for piece in pieces(&[self.pointer], from.len()) {
             let (to, from) = (self.pointer + piece.start as u64, &from[piece]);
             // SAFETY: both sides are as long as is copied.
@@ -157,6 +157,12 @@ impl<T: Plain> Buffer<T> {
         Ok(buffer)
     }
 
+    /// Memory of the device for some of `len` values: see [`Spread::window`].
+    fn window(len: usize, ordinal: u32, kept: &[Range<usize>]) -> Result<Self, DeviceError> {
+        let spread = Spread::window(ordinal, len * size_of::<T>(), kept)?;
+        Ok(Self { slice: Slice { pointer: spread.start(), len, kind: PhantomData }, spread: Some(spread) })
+    }
+
     fn spread(len: usize, ordinals: &[u32], cuts: &[usize]) -> Result<Self, DeviceError> {
         let cuts: Vec<usize> = cuts.iter().map(|cut| cut * size_of::<T>()).collect();
         let spread = Spread::new(ordinals, len * size_of::<T>(), &cuts)?;
@@ -246,20 +252,22 @@ pub(crate) struct Arena {
     arrays: Vec<(&'static str, Buffer<u8>)>,
     /// The devices that share arrays, if there are several.
     ordinals: Vec<u32>,
+    /// The part that the only device computes, of several.
+    part: Option<usize>,
     /// Bytes copied to the device, and how long that took, s.
     pub uploaded: u64,
     pub upload_seconds: f64,
-}
-
-fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
-    // SAFETY: plain values seen as bytes, which go to the device and are not looked at.
-    unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values)) }
 }
 
 impl Arena {
     /// For arrays of several devices.
     pub fn of_devices(ordinals: Vec<u32>) -> Self {
         Self { ordinals, ..Self::default() }
+    }
+
+    /// For arrays of a device of which it computes one part, of several.
+    pub fn of_part(ordinal: u32, part: usize) -> Self {
+        Self { ordinals: vec![ordinal], part: Some(part), ..Self::default() }
     }
 
     /// A copy of values, which may lie in a mapped file.
@@ -277,7 +285,7 @@ impl Arena {
     ) -> Result<Slice<T>, DeviceError> {
         let start = Instant::now();
         let cuts: Vec<usize> = cuts.iter().map(|cut| cut * size_of::<T>()).collect();
-        let buffer = Buffer::of_cut(bytes_of(values), &self.ordinals, &cuts)?;
+        let buffer = Buffer::of_cut(plain_bytes(values), &self.ordinals, &cuts)?;
         self.upload_seconds += start.elapsed().as_secs_f64();
         self.uploaded += size_of_val(values) as u64;
         Ok(self.keep(name, buffer, values.len()))
@@ -298,6 +306,62 @@ impl Arena {
         let cuts: Vec<usize> = cuts.iter().map(|cut| cut * size_of::<T>()).collect();
         let buffer = Buffer::zeros_cut(len * size_of::<T>(), &self.ordinals, &cuts)?;
         Ok(self.keep(name, buffer, len))
+    }
+
+    /// As [`copy_cut`](Self::copy_cut), where a device with one part needs only the values of that.
+    pub fn copy_own<T: Plain>(
+        &mut self,
+        name: &'static str,
+        values: &[T],
+        cuts: &[usize],
+    ) -> Result<Slice<T>, DeviceError> {
+        let Some((own, window)) = self.window::<T>(values.len(), cuts, &[])? else {
+            return self.copy_cut(name, values, cuts);
+        };
+        let out = self.keep(name, window, values.len());
+        out.part::<T>(own.start, own.len()).write(&values[own])?;
+        Ok(out)
+    }
+
+    /// As [`zeros_cut`](Self::zeros_cut), where a device with one part needs only the values of that, and those of `further` ranges.
+    pub fn zeros_own<T: Plain>(
+        &mut self,
+        name: &'static str,
+        len: usize,
+        cuts: &[usize],
+        further: &[Range<usize>],
+    ) -> Result<Slice<T>, DeviceError> {
+        match self.window::<T>(len, cuts, further)? {
+            Some((_, window)) => {
+                let window = window.cleared(len * size_of::<T>())?;
+                Ok(self.keep(name, window, len))
+            }
+            None => self.zeros_cut(name, len, cuts),
+        }
+    }
+
+    /// Whether an array with these cuts lies on several devices, or in part on one.
+    pub fn divides<T: Plain>(&self, len: usize, cuts: &[usize]) -> bool {
+        /// Arrays of which a part takes no less than the whole, in whole pages.
+        const SMALL: usize = 4 << 20;
+        let large = self.part.is_some() && len * size_of::<T>() > SMALL;
+        !cuts.is_empty() && (self.ordinals.len() > 1 || large)
+    }
+
+    /// The values of this device's part, and memory for these and for `further` ones; none where it needs all.
+    fn window<T: Plain>(
+        &self,
+        len: usize,
+        cuts: &[usize],
+        further: &[Range<usize>],
+    ) -> Result<Option<(Range<usize>, Buffer<u8>)>, DeviceError> {
+        let size = size_of::<T>();
+        let Some(part) = self.part.filter(|_| self.divides::<T>(len, cuts)) else { return Ok(None) };
+        let at = |cut: Option<usize>, end: usize| cut.and_then(|cut| cuts.get(cut)).copied().unwrap_or(end);
+        let own = at(part.checked_sub(1), 0)..at(Some(part), len);
+        let bytes = |range: &Range<usize>| size * range.start..size * range.end;
+        let kept: Vec<Range<usize>> = std::iter::once(&own).chain(further).map(bytes).collect();
+        Ok(Some((own, Buffer::window(len * size, self.ordinals[0], &kept)?)))
     }
 
     /// `len` values on several devices in the memory of two arrays that are cut alike: see [`Spread::joined`].
@@ -396,7 +460,7 @@ impl<'a, P: 'a> Plan<'a, P> {
 
     /// A copy of values, whose address goes into a field.
     pub fn copy<T: Plain, Q: Pointer<T> + 'a>(&mut self, field: Field<P, Q>, values: &'a [T]) {
-        self.add(field, Contents::Copy(bytes_of(values)), Q::from_address);
+        self.add(field, Contents::Copy(plain_bytes(values)), Q::from_address);
     }
 
     /// As [`copy`](Self::copy), but a null pointer where there are no values.

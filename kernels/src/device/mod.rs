@@ -38,7 +38,7 @@ pub use memory::{MemoryReport, copy_bandwidth};
 pub(crate) use ptx::Module;
 pub use ptx::{DRIVER, Driver, use_ptx_from};
 pub use start::Starting;
-pub(crate) use values::{Plain, Pointer, append, read};
+pub(crate) use values::{Plain, Pointer, append, plain_bytes, plain_bytes_mut, read};
 
 /// Why a device cannot be used, or cannot go on.
 #[derive(Debug, thiserror::Error, Clone, PartialEq)]

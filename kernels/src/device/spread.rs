@@ -41,6 +41,35 @@ fn shares(bytes: usize, cuts: &[usize], page: usize) -> Vec<Range<usize>> {
     out
 }
 
+/// Size of the pages that all of these devices can map.
+fn page_of(devices: &[driver::Device]) -> Result<usize, DeviceError> {
+    let mut page = 1;
+    for &device in devices {
+        let mut least = 0;
+        // SAFETY: plain query into a local.
+        check("ask for the size of pages", unsafe {
+            driver::cuMemGetAllocationGranularity(&mut least, &Properties::of(device), driver::LEAST_GRANULARITY)
+        })?;
+        page = page.max(least);
+    }
+    Ok(page)
+}
+
+/// Runs of pages that have bytes of the `kept` ranges, and of those that have none.
+fn windows(n_pages: usize, kept: &[Range<usize>], page: usize) -> Vec<(bool, Range<usize>)> {
+    let mut is_kept = vec![false; n_pages];
+    for range in kept.iter().filter(|range| !range.is_empty()) {
+        is_kept[(range.start / page).min(n_pages)..range.end.div_ceil(page).min(n_pages)].fill(true);
+    }
+    let mut at = 0;
+    let runs = is_kept.chunk_by(|a, b| a == b);
+    runs.map(|run| {
+        at += run.len();
+        (run[0], at - run.len()..at)
+    })
+    .collect()
+}
+
 /// A range of addresses, and the memory of several devices behind it.
 #[derive(Debug)]
 pub(super) struct Spread {
@@ -62,28 +91,53 @@ impl Spread {
     /// A device has too little memory, or the driver cannot map it.
     pub fn new(ordinals: &[u32], bytes: usize, cuts: &[usize]) -> Result<Self, DeviceError> {
         let devices = ordinals.iter().map(|&ordinal| find_device(ordinal)).collect::<Result<Vec<_>, _>>()?;
-        let mut page = 1;
-        for &device in &devices {
-            let mut least = 0;
-            // SAFETY: plain query into a local.
-            check("ask for the size of pages", unsafe {
-                driver::cuMemGetAllocationGranularity(&mut least, &Properties::of(device), driver::LEAST_GRANULARITY)
-            })?;
-            page = page.max(least);
-        }
+        let page = page_of(&devices)?;
         let shares = shares(bytes, cuts, page);
         let mut out = Self::reserve(devices.clone(), shares.last().map_or(page, |share| share.end))?;
         for (&device, share) in devices.iter().zip(shares).filter(|(_, share)| !share.is_empty()) {
-            let mut memory = 0;
-            // SAFETY: the handle is kept for `drop`.
-            check("allocate memory", unsafe {
-                driver::cuMemCreate(&mut memory, share.len(), &Properties::of(device), 0)
-            })?;
-            out.owned.push(memory);
+            let memory = out.create(device, share.len())?;
             out.map(share, memory)?;
         }
         out.open()?;
         Ok(out)
+    }
+
+    /// Memory of one device for some of `bytes` bytes: for the `kept` ranges, in whole pages. All other pages are one and the same, so
+    /// that what is written there is lost and does no harm.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn window(ordinal: u32, bytes: usize, kept: &[Range<usize>]) -> Result<Self, DeviceError> {
+        let device = find_device(ordinal)?;
+        let page = page_of(&[device])?;
+        let mut out = Self::reserve(vec![device], bytes.max(1).next_multiple_of(page))?;
+        let mut lost = None;
+        for (is_kept, pages) in windows(out.bytes / page, kept, page) {
+            if is_kept {
+                let memory = out.create(device, pages.len() * page)?;
+                out.map(pages.start * page..pages.end * page, memory)?;
+                continue;
+            }
+            let memory = match lost {
+                Some(memory) => memory,
+                None => out.create(device, page)?,
+            };
+            lost = Some(memory);
+            for at in pages {
+                out.map(at * page..(at + 1) * page, memory)?;
+            }
+        }
+        out.open()?;
+        Ok(out)
+    }
+
+    /// Memory of a device that goes with this range.
+    fn create(&mut self, device: driver::Device, bytes: usize) -> Result<driver::Memory, DeviceError> {
+        let mut memory = 0;
+        // SAFETY: the handle is kept for `drop`.
+        check("allocate memory", unsafe { driver::cuMemCreate(&mut memory, bytes, &Properties::of(device), 0) })?;
+        self.owned.push(memory);
+        Ok(memory)
     }
 
     /// A second range for the memory of two ranges that are cut at the same places: of each device first what it has of
@@ -172,6 +226,17 @@ mod tests {
             assert!(end >= bytes.max(1) && end < bytes + 16 + usize::from(bytes == 0), "{shares:?}");
             assert!(shares.iter().zip(&cuts).all(|(share, cut)| share.end.abs_diff(*cut) <= 16), "{shares:?}");
         }
+    }
+
+    #[test]
+    fn pages_are_kept_where_a_range_needs_them() {
+        assert_eq!(windows(4, &[], 16), [(false, 0..4)]);
+        assert_eq!(windows(4, &[0..64], 16), [(true, 0..4)]);
+        assert_eq!(
+            windows(6, &[20..20, 17..33, 80..81], 16),
+            [(false, 0..1), (true, 1..3), (false, 3..5), (true, 5..6)]
+        );
+        assert_eq!(windows(2, &[30..500, 700..800], 16), [(false, 0..1), (true, 1..2)]);
     }
 
     #[test]

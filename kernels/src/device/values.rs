@@ -28,8 +28,7 @@ unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
 /// Writes numbers as bytes behind others.
 pub(crate) fn append<T: Plain>(numbers: &[T], bytes: &mut Vec<u8>) {
-    // SAFETY: the memory of plain numbers, all of whose bytes have a value.
-    bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) });
+    bytes.extend_from_slice(plain_bytes(numbers));
 }
 
 /// Reads the number that `bytes` begin with.
@@ -37,6 +36,18 @@ pub(crate) fn read<T: Plain>(bytes: &[u8]) -> T {
     assert!(bytes.len() >= size_of::<T>());
     // SAFETY: as many bytes as a number has, of which any are valid.
     unsafe { bytes.as_ptr().cast::<T>().read_unaligned() }
+}
+
+/// Numbers as bytes.
+pub(crate) fn plain_bytes<T: Plain>(numbers: &[T]) -> &[u8] {
+    // SAFETY: plain values seen as bytes.
+    unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), size_of_val(numbers)) }
+}
+
+/// The same to be written.
+pub(crate) fn plain_bytes_mut<T: Plain>(numbers: &mut [T]) -> &mut [u8] {
+    // SAFETY: every bit pattern is valid for plain values.
+    unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
 }
 
 /// An address of the device in a structure for kernels.

@@ -3,12 +3,14 @@
 mod order;
 mod wanted;
 
+use std::ops::Range;
+
 use pogo_formats::system::parallel;
 use pogo_formats::voxel::{BricksView, morton_position};
 use rayon::prelude::*;
 
 pub(super) use order::{Order, Sharing, part_by_place};
-pub(super) use wanted::Wanted;
+pub(super) use wanted::{Wanted, numbers_of};
 
 use super::super::lists::{Lists, joined, starts};
 use super::super::multigrid::{Coarse, Factor, Level, Operator, PLACES, Packed, exponent, rounded};
@@ -25,8 +27,11 @@ const COLUMNS: usize = 1 << COLUMN_BITS;
 pub(super) trait Memory {
     /// Copies `values` to the devices; the address of the copy.
     fn put_cut<T: Plain>(&mut self, values: &[T], cuts: &[usize]) -> Result<u64, DeviceError>;
-    /// Address of `len` zeros on the devices.
-    fn zeros_cut<T: Plain>(&mut self, len: usize, cuts: &[usize]) -> Result<u64, DeviceError>;
+    /// The same where a device that has one part needs only the values of that.
+    fn put_own<T: Plain>(&mut self, values: &[T], cuts: &[usize]) -> Result<u64, DeviceError>;
+    /// Address of `len` zeros on the devices; a device that has one part needs only the values of that, and those of `further` ranges.
+    fn zeros_own<T: Plain>(&mut self, len: usize, cuts: &[usize], further: &[Range<usize>])
+    -> Result<u64, DeviceError>;
 
     /// The same on the first device.
     fn put<T: Plain>(&mut self, values: &[T]) -> Result<u64, DeviceError> {
@@ -39,8 +44,17 @@ impl Memory for Arena {
         Ok(self.copy_cut("tables of coarse levels", values, cuts)?.pointer())
     }
 
-    fn zeros_cut<T: Plain>(&mut self, len: usize, cuts: &[usize]) -> Result<u64, DeviceError> {
-        Ok(Arena::zeros_cut::<T>(self, "vectors of coarse levels", len, cuts)?.pointer())
+    fn put_own<T: Plain>(&mut self, values: &[T], cuts: &[usize]) -> Result<u64, DeviceError> {
+        Ok(self.copy_own("tables of coarse levels", values, cuts)?.pointer())
+    }
+
+    fn zeros_own<T: Plain>(
+        &mut self,
+        len: usize,
+        cuts: &[usize],
+        further: &[Range<usize>],
+    ) -> Result<u64, DeviceError> {
+        Ok(Arena::zeros_own::<T>(self, "vectors of coarse levels", len, cuts, further)?.pointer())
     }
 }
 
@@ -115,9 +129,9 @@ fn for_vectors(
     Ok(())
 }
 
-/// Bytes of everything that [`tables`] puts.
-pub(super) fn bytes(coarse: &Coarse, lent: Lent) -> u64 {
-    let mut sum = size_of::<Tables>() as u64;
+/// Bytes of everything that [`tables`] puts: of what is cut between parts, and of what each of several processes has whole.
+pub(super) fn bytes(coarse: &Coarse, lent: Lent) -> [u64; 2] {
+    let (mut sum, mut whole) = (0, size_of::<Tables>() as u64);
     let mut places = Places { lent, used: [0; 2] };
     let _ = for_vectors(coarse, |level, vector, n| {
         if places.find(level, vector, 4 * n as u64).is_none() {
@@ -127,21 +141,26 @@ pub(super) fn bytes(coarse: &Coarse, lent: Lent) -> u64 {
     });
     for level in &coarse.levels {
         let n = level.n / 3;
-        let size = 4 * padded(n) + 32 * level.nodes.len();
+        let size = 4 * padded(n);
+        whole += 32 * level.nodes.len() as u64;
         let size = size
             + match &level.operator {
-                Operator::First(first) => (4 + size_of::<Cell>()) * level.nodes.len() + 4 * 300 * first.matrices.len(),
+                Operator::First(first) => {
+                    whole += (size_of::<Cell>() * level.nodes.len() + 4 * 300 * first.matrices.len()) as u64;
+                    4 * level.nodes.len()
+                }
                 Operator::Assembled(blocks) => {
                     let gather: usize =
                         level.transfer.place.iter().map(|&p| PLACES[usize::from(p)].corners().len()).sum();
-                    22 * blocks.column.len() + 8 * n + 4 * gather + 4 * level.transfer.fine.len()
+                    whole += 8 * n as u64;
+                    22 * blocks.column.len() + 4 * gather + 4 * level.transfer.fine.len()
                 }
                 Operator::Half(_) => unreachable!("only on the CPU"),
             };
         sum += size as u64;
     }
     let n = if coarse.is_factorised() { coarse.levels.last().map_or(0, |level| level.n) } else { 0 };
-    sum + 4 * (n * n) as u64
+    [sum, whole + 4 * (n * n) as u64]
 }
 
 /// The elements of level 1 as they lie in memory: those of one device after those of another, and within a device those of
@@ -258,13 +277,13 @@ pub(super) fn tables(
     let mut further = Vec::new();
     rayon::in_place_scope(|scope| {
         scope.spawn(|_| further = (1..n_levels).map(|l| Assembled::new(coarse, l, order)).collect());
-        put_vectors(coarse, lent, order, memory, &mut out)?;
         put_first(&coarse.levels[0], &first_nodes, (&colours, order), memory, &mut out)
     })?;
     let wanted = asks.map_or_else(Wanted::default, |(part, part_of_finest)| {
         Wanted::new(part, coarse, order, (&colours, &first_nodes, &further), part_of_finest)
     });
     drop(first_nodes);
+    put_vectors(coarse, lent, (order, &wanted), memory, &mut out)?;
     for (l, made) in (1..).zip(&further) {
         put_assembled(&coarse.levels[l], made, (l, order), memory, &mut out.levels[l])?;
     }
@@ -295,7 +314,7 @@ fn of_part(part: usize, coarse: &Coarse, order: &Order, colours: &Colours, all: 
 fn put_vectors(
     coarse: &Coarse,
     lent: Lent,
-    order: &Order,
+    (order, wanted): (&Order, &Wanted),
     memory: &mut impl Memory,
     out: &mut Tables,
 ) -> Result<(), DeviceError> {
@@ -303,7 +322,7 @@ fn put_vectors(
     for_vectors(coarse, |level, vector, n| {
         let at = match places.find(level, vector, 4 * n as u64) {
             Some(at) => at,
-            None => memory.zeros_cut::<f32>(n, &times(3, order.cuts(level)))?,
+            None => memory.zeros_own::<f32>(n, &times(3, order.cuts(level)), &wanted.numbers(level))?,
         };
         let super::layout::Level { residual, direction, product, solution, z, t, d, .. } = &mut out.levels[level];
         *[residual, direction, product, solution, z, t, d][vector] = Out::<f32>::from_address(at);
@@ -329,7 +348,7 @@ fn put_first(
         (_, 0) => operator.own.partition_point(|&own| (own as usize) < number(of)) as u32,
         (child, _) => child,
     };
-    out.child = at(memory.put_cut(&order.par_iter().map(child).collect::<Vec<u32>>(), &cuts)?);
+    out.child = at(memory.put_own(&order.par_iter().map(child).collect::<Vec<u32>>(), &cuts)?);
     let cell = |of: &(u32, [u16; 3])| {
         let places = level.transfer.of(number(of)).fold(0, |bits, (_, place)| bits | 1 << place);
         let [x, y, z] = of.1;
@@ -355,7 +374,7 @@ fn put_inverse(
 ) -> Result<(), DeviceError> {
     let mut inverse = order.of_nodes(l, 3, level.inverse.clone());
     inverse.resize(padded(level.n / 3), 0.0);
-    row.inverse = at(memory.put_cut(&inverse, &times(3, order.cuts(l)))?);
+    row.inverse = at(memory.put_own(&inverse, &times(3, order.cuts(l)))?);
     Ok(())
 }
 
@@ -390,9 +409,9 @@ fn put_assembled(
     let (n, cuts) = (level.n / 3, order.cuts(l));
     row.nodes = at(memory.put_cut(nodes, &like(nodes.len(), n, cuts))?);
     let Gathering { owner, first, entries } = transfer;
-    row.owner = at(memory.put_cut(owner, order.cuts(l - 1))?);
+    row.owner = at(memory.put_own(owner, order.cuts(l - 1))?);
     row.gather_first = at(memory.put_cut(first, cuts)?);
-    row.gather = at(memory.put_cut(entries, &of_rows(first, cuts))?);
+    row.gather = at(memory.put_own(entries, &of_rows(first, cuts))?);
     let Some(rounded) = blocks else {
         // Solved as it is.
         let mut ones = vec![1.0_f32; level.n];
@@ -402,9 +421,9 @@ fn put_assembled(
     };
     let of_blocks = of_rows(&rounded.first, cuts);
     row.row_first = at(memory.put_cut(&rounded.first, cuts)?);
-    row.column = at(memory.put_cut(&rounded.column, &of_blocks)?);
-    row.value = at(memory.put_cut(&rounded.value, &of_blocks)?);
-    row.ninth = at(memory.put_cut(&rounded.ninth, &of_blocks)?);
+    row.column = at(memory.put_own(&rounded.column, &of_blocks)?);
+    row.value = at(memory.put_own(&rounded.value, &of_blocks)?);
+    row.ninth = at(memory.put_own(&rounded.ninth, &of_blocks)?);
     row.unit = rounded.unit;
     put_inverse(level, (l, order), memory, row)
 }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::super::multigrid::{factors, weight};
 use super::super::{Cube, Moduli, NodalForce, StaticProblem, Voxels};
 use super::layout::*;
+use super::levels::numbers_of;
 use super::modules_of_fine;
 use super::remote::{Links, Parts};
 use super::tiles::{self, Shares, Tiles};
@@ -249,9 +250,13 @@ impl FineLevel {
         let stretch_bytes: usize = cuts.iter().map(|cut| size_of_val(&cut[..])).sum();
         let tables = tiles.bytes() + classes.len() as u64 + 4 * moduli.len() as u64;
 
-        let mut arena = Arena::of_devices(devices.ordinals());
+        let wanted = if parts.by_messages { tiles.read_by(shares.planes(parts.first)) } else { Vec::new() };
+        let mut arena = parts.arena(devices);
         // Read two at a time.
-        let inverse = arena.zeros_cut::<u16>("inverse diagonal", n_nodes.next_multiple_of(2), &shares.node_cuts(1))?;
+        let n_read = n_nodes.next_multiple_of(2);
+        let read: Vec<Range<usize>> =
+            numbers_of(&wanted).into_iter().map(|range| range.start / 3..range.end / 3 + 1).collect();
+        let inverse = arena.zeros_own::<u16>("inverse diagonal", n_read, &shares.node_cuts(1), &read)?;
         let mut single = place(&tiles, &shares, (&classes, &moduli), &mut arena)?;
         (single.k, single.inverse) = (Stiffness::of_parts(&cubes, factor), inverse.at());
         (single.unit, single.kind) = (unit as f32, kind);
@@ -266,7 +271,6 @@ impl FineLevel {
             sides.push(Side::new(devices.gpu(device), part, (&tiles, &shares, &cuts), differ, &mut arena)?);
             Ok(())
         })?;
-        let wanted = if parts.by_messages { tiles.read_by(shares.planes(parts.first)) } else { Vec::new() };
         let out = Self {
             sum: arena.zeros("sum", 1)?,
             bytes: tables + (stretch_bytes + 8 * most_stretches) as u64,

@@ -1,7 +1,8 @@
 //! What a rank exchanges with others whose devices do not reach its device's memory.
 //!
-//! A rank has arrays of the whole model on its device, of which it computes its part. Before a kernel reads the numbers of other parts,
-//! they come by a [round](super::rounds) of messages.
+//! An array has the addresses of the whole model on the device of a rank, so that a node has the same place on all. Behind those that the
+//! rank does not need there is no memory of their own ([`Arena::of_part`]). Before a kernel reads the numbers of other parts, they
+//! come by a [round](super::rounds) of messages.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -14,7 +15,7 @@ use super::post::{List, Mapped, Postman};
 use super::product::FineLevel;
 use super::rounds::{Nodes, Rounds};
 use super::tiles::Shares;
-use crate::device::{Address, Arena, DeviceError, Gpu, HostBuffer, Stream};
+use crate::device::{Address, Arena, DeviceError, Devices, Gpu, HostBuffer, Stream};
 use crate::dynamics::Packing;
 use crate::ranks::{Ranks, Reader, Writer};
 use crate::simd::Real;
@@ -38,6 +39,14 @@ impl Parts {
     /// The part of a rank.
     pub fn of_rank(ranks: &dyn Ranks) -> Self {
         Self { n: ranks.n_ranks(), first: ranks.rank(), by_messages: true }
+    }
+
+    /// For arrays of the devices of this process.
+    pub fn arena(self, devices: &Devices) -> Arena {
+        match self.by_messages {
+            true => Arena::of_part(devices.ordinals()[0], self.first),
+            false => Arena::of_devices(devices.ordinals()),
+        }
     }
 
     /// Checks that each rank has something to do.
@@ -137,13 +146,11 @@ impl Lists {
         n_blocks: u32,
         most_sums: usize,
     ) -> Self {
-        let mut residual: Vec<u32> = wanted.finest.iter().map(|&node| fine.order[node as usize]).collect();
-        residual.sort_unstable();
         let firsts: Vec<Vec<usize>> =
             (0..wanted.places.len()).map(|list| order.firsts(list / N_LISTS as usize)).collect();
         let of_finest = fine.shares.firsts();
         let all_wanted: Vec<&[u32]> =
-            [&fine.wanted[..], &residual].into_iter().chain(wanted.places.iter().map(Vec::as_slice)).collect();
+            [&fine.wanted[..], &wanted.finest].into_iter().chain(wanted.places.iter().map(Vec::as_slice)).collect();
         let all_firsts: Vec<&[usize]> = [of_finest; 2].into_iter().chain(firsts.iter().map(Vec::as_slice)).collect();
         let mut lists = List::agree(ranks, &all_wanted, &all_firsts).into_iter();
         let (finest, residual) = (lists.next().unwrap_or_default(), lists.next().unwrap_or_default());

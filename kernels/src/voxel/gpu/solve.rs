@@ -15,7 +15,7 @@
 //! Ranks whose devices do not reach each other's memory have the whole arrays, compute the same parts, and exchange messages
 //! ([`remote`](super::remote)).
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -28,16 +28,19 @@ use super::super::iteration::{Steps, iterate};
 use super::super::lists::starts;
 use super::super::multigrid::{Coarse, FACTORISED, Host};
 use super::super::problem::Stopping;
-use super::super::share::{RankShares, bytes_of};
+use super::super::share::RankShares;
 use super::super::solve::largest_bound;
 use super::super::{FixedDof, NodalForce, Solution, SolverSettings, StaticProblem};
 use super::layout::{ALPHA, MOST_DEVICES, N_SCALARS, PQ, PR, Post, RR, Tables, WORK, ZQ};
-use super::levels::{self, Asks, Lent, Order, Sharing, Wanted, padded, part_by_place};
+use super::levels::{self, Asks, Lent, Order, Sharing, Wanted, numbers_of, padded, part_by_place};
 use super::modules_of_levels;
 use super::product::FineLevel;
 use super::remote::{Lists, Parts, Remote};
-use crate::device::{Arena, DeviceError, Devices, Gpu, Kernel, MemoryReport, Module, Slice, Stream, arguments};
-use crate::ranks::{Accord, Ranks, Reader};
+use crate::device::{
+    Arena, DeviceError, Devices, Gpu, Kernel, MemoryReport, Module, Slice, Stream, arguments, plain_bytes,
+    plain_bytes_mut,
+};
+use crate::ranks::{Accord, Ranks};
 
 /// Memory kept free for what the driver needs, bytes.
 const RESERVE: u64 = 256 << 20;
@@ -192,13 +195,18 @@ struct Arrays {
 }
 
 impl Arrays {
-    /// Room for `n` numbers of z and t, cut at `cuts`, which `both` shares; and that in f64.
-    fn both(n: usize, cuts: &[usize], arena: &mut Arena) -> Result<([Slice<f32>; 2], Slice<f64>), DeviceError> {
-        if cuts.is_empty() {
+    /// Room for `n` numbers of z and t, cut at `cuts`, which `both` shares; and that in f64. `further` are numbers that a part reads.
+    fn both(
+        n: usize,
+        (cuts, further): (&[usize], &[Range<usize>]),
+        arena: &mut Arena,
+    ) -> Result<([Slice<f32>; 2], Slice<f64>), DeviceError> {
+        if !arena.divides::<f32>(n, cuts) {
             let both = arena.zeros::<f64>("z and t", n)?;
             return Ok(([both.part(0, n), both.part(n, n)], both));
         }
-        let [z, t] = [arena.zeros_cut::<f32>("z", n, cuts)?, arena.zeros_cut::<f32>("t", n, cuts)?];
+        let mut vector = |name| arena.zeros_own::<f32>(name, n, cuts, further);
+        let [z, t] = [vector("z")?, vector("t")?];
         let both = arena.joined("z and t", n, [&z, &t])?;
         Ok(([z, t], both))
     }
@@ -208,11 +216,11 @@ impl Arrays {
         ([z, t], both): ([Slice<f32>; 2], Slice<f64>),
         (low, degree, n_sums): (usize, usize, usize),
         fixed: &[u32],
-        cuts: &[usize],
+        (cuts, further): (&[usize], &[Range<usize>]),
         arena: &mut Arena,
     ) -> Result<Self, DeviceError> {
         let n = both.len();
-        let mut vector = |name| arena.zeros_cut::<f32>(name, n, cuts);
+        let mut vector = |name| arena.zeros_own::<f32>(name, n, cuts, further);
         let work = if degree == 2 { None } else { Some([vector("smoothing steps")?, vector("smoothing steps")?]) };
         let (r, p) = (vector("r")?, vector("p")?);
         let lower: Vec<usize> = cuts.iter().map(|cut| low * cut).collect();
@@ -223,8 +231,8 @@ impl Arrays {
             work,
             r,
             p,
-            upper: arena.zeros_cut("u", n, cuts)?,
-            lower: arena.zeros_cut("lower bits of u", low * n, &lower)?,
+            upper: arena.zeros_own("u", n, cuts, &[])?,
+            lower: arena.zeros_own("lower bits of u", low * n, &lower, &[])?,
             scalars: arena.zeros("scalars", N_SCALARS as usize)?,
             partial: arena.zeros("partial sums", n_sums)?,
             values: arena.zeros("prescribed values", fixed.len())?,
@@ -482,20 +490,37 @@ impl GpuStaticSolver {
         // All have come to the end, or none has.
         let solved = failed.map_or(solved, Err).and_then(|solved| rounds.of_first(false).map(|_| solved));
         let mut solved = rounds.settle(solved)?;
-        solved.displacement = self.gathered(&*rounds.ranks, solved.displacement);
+        solved.displacement = timed("gather", || self.gathered(&*rounds.ranks, solved.displacement));
         Ok(solved)
     }
 
     /// The displacements of all ranks in the bricks' order at the first, given those of this one; nothing elsewhere. Collective.
     fn gathered(&self, ranks: &dyn Ranks, own: Vec<f64>) -> Vec<f64> {
-        let parts = ranks.gather(bytes_of(&own));
+        /// Numbers of a message.
+        const MOST: usize = 1 << 26;
         if !ranks.leads() {
+            let messages: Vec<(usize, &[u8])> = own.chunks(MOST).map(|numbers| (0, plain_bytes(numbers))).collect();
+            ranks.exchange(&messages, &mut []);
             return Vec::new();
         }
-        let all: Vec<f64> = parts.iter().flat_map(|part| Reader::new(part).take::<f64>()).collect();
         let order = &self.fine.order;
-        let number = |i: usize| all[3 * order[i / 3] as usize + i % 3];
-        (0..3 * order.len()).into_par_iter().map(number).collect()
+        let mut all = vec![0.0; 3 * order.len()];
+        // Memory is touched by many threads before one copies into it.
+        all.par_chunks_mut(512).for_each(|part| part[0] = 0.0);
+        let (first, mut rest) = all.split_at_mut(own.len());
+        first.copy_from_slice(&own);
+        let mut messages = Vec::new();
+        for rank in 1..ranks.n_ranks() {
+            let (part, others) = std::mem::take(&mut rest).split_at_mut(3 * self.fine.shares.nodes(rank).len());
+            rest = others;
+            messages.extend(part.chunks_mut(MOST).map(|numbers| (rank, plain_bytes_mut(numbers))));
+        }
+        ranks.exchange(&[], &mut messages);
+        let mut out = vec![0.0; all.len()];
+        let take =
+            |(out, &place): (&mut [f64], &u32)| out.copy_from_slice(&all[3 * place as usize..3 * place as usize + 3]);
+        out.par_chunks_mut(3).zip(order).for_each(take);
+        out
     }
 
     fn solve_part(
@@ -793,8 +818,10 @@ struct Placed {
     both: ([Slice<f32>; 2], Slice<f64>),
     lends: bool,
     order: Order,
-    /// What this part reads of others, where they are of other processes.
+    /// What this part reads of others, where they are of other processes, all by place; and the numbers of vectors of the finest
+    /// level that it reads.
     wanted: Wanted,
+    read: Vec<Range<usize>>,
     /// One for each part.
     tables: Vec<Tables>,
     /// One for each device.
@@ -819,10 +846,12 @@ impl Placed {
         let mut settings = settings.clone();
         settings.cycle.bottom = settings.cycle.bottom.max(BOTTOM);
         let devices = timed("open devices", || Devices::open(ordinals))?;
-        let reserve = if ordinals.len() > 1 { RESERVE + PAGES } else { RESERVE };
+        let reserve = if parts.n > 1 { RESERVE + PAGES } else { RESERVE };
         let free = devices.free_memory()?;
         let needs = Needs::new(problem, &settings);
-        devices.require(needs.vectors + 2 * problem.bricks.n_nodes() as u64, reserve, ADVICE)?;
+        // A rank has its part of vectors, and of most tables.
+        let own = |bytes: u64| if parts.by_messages { bytes.div_ceil(parts.n as u64) } else { bytes };
+        devices.require(own(needs.vectors) + 2 * problem.bricks.n_nodes() as u64, reserve, ADVICE)?;
 
         let began = Instant::now();
         let coarse = timed("hierarchy", || hierarchy(problem, &settings, parts.n == 1));
@@ -834,20 +863,32 @@ impl Placed {
         let fine = timed("finest level", make_fine)?;
         let _copy = timings::stage("copy to devices");
         let further = problem.bricks.n_elements() as u64 * if fine.one_modulus() { 0 } else { 4 };
-        let mut arena = Arena::of_devices(devices.ordinals());
-        let cuts = if devices.len() > 1 { fine.shares.node_cuts(3) } else { Vec::new() };
-        let both = Arrays::both(needs.n, &cuts, &mut arena)?;
-        // Smoothers of other than two steps need t when they make z again. Vectors of several devices are cut elsewhere.
-        let bytes = 4 * needs.n as u64;
+        let mut arena = parts.arena(&devices);
+        // Smoothers of other than two steps need t when they make z again. Vectors of several parts are cut elsewhere.
         let lends = needs.degree == 2 && parts.n == 1;
-        let lent = if lends { Lent { z: both.0[0].pointer(), t: both.0[1].pointer(), bytes } } else { Lent::default() };
-        devices.require(needs.vectors - 2 * bytes + levels::bytes(&coarse, lent) + further, reserve, ADVICE)?;
-        let (order, (mut tables, wanted)) = {
+        let (mut both, mut lent) = (None, Lent::default());
+        if lends {
+            let made = Arrays::both(needs.n, (&[], &[]), &mut arena)?;
+            lent = Lent { z: made.0[0].pointer(), t: made.0[1].pointer(), bytes: 4 * needs.n as u64 };
+            both = Some(made);
+        }
+        let vectors = needs.vectors - 2 * lent.bytes;
+        let [cut, whole] = levels::bytes(&coarse, lent);
+        devices.require(own(vectors + cut) + whole + further, reserve, ADVICE)?;
+        let (order, (mut tables, mut wanted)) = {
             let part_of = part_by_place(fine.shares.firsts(), &fine.order);
             let order = Order::new(&coarse, Sharing { n_parts: parts.n, least }, &part_of);
             let asks: Option<Asks<'_>> = parts.by_messages.then_some((parts.first, &part_of));
             let made = levels::tables(&problem.bricks, &coarse, lent, &order, asks, &mut arena)?;
             (order, made)
+        };
+        wanted.finest.iter_mut().for_each(|node| *node = fine.order[*node as usize]);
+        wanted.finest.par_sort_unstable();
+        let read: Vec<Range<usize>> =
+            [&fine.wanted, &wanted.finest].into_iter().flat_map(|nodes| numbers_of(nodes)).collect();
+        let both = match both {
+            Some(both) => both,
+            None => Arrays::both(needs.n, (&fine.shares.node_cuts(3), &read), &mut arena)?,
         };
         let voxels = problem.voxels();
         let put = levels::put_moduli(&voxels, fine.one_modulus(), devices.len(), &mut arena)?;
@@ -870,6 +911,7 @@ impl Placed {
             lends,
             order,
             wanted,
+            read,
             tables,
             kernels,
             level_sizes,
@@ -886,14 +928,15 @@ impl Placed {
         blocks: &[usize],
         mut remote: Option<Remote>,
     ) -> Result<GpuStaticSolver, DeviceError> {
-        let Self { devices, parts, settings, needs, free, fine, both, lends, tables, kernels, mut arena, .. } = self;
+        let Self { devices, parts, settings, needs, free, fine, both, lends, tables, kernels, read, mut arena, .. } =
+            self;
         let _copy = timings::stage("copy to devices");
         let cuts = fine.shares.node_cuts(3);
         let fixed: Vec<u32> =
             problem.fixed.iter().map(|dof| 3 * fine.order[dof.node as usize] + u32::from(dof.direction)).collect();
         // Of the first device while it computes a level alone, or of the outer iteration on all.
         let n_sums = (2 * 3 * kernels[0].n_blocks(devices.gpu(0)).max(BLOCKS)).max(parts.n as u32 * BLOCKS);
-        let arrays = Arrays::new(both, (needs.low, needs.degree, n_sums as usize), &fixed, &cuts, &mut arena)?;
+        let arrays = Arrays::new(both, (needs.low, needs.degree, n_sums as usize), &fixed, (&cuts, &read), &mut arena)?;
         let post = remote.as_ref().map(|remote| remote.postman.borrow().post());
         if let Some(remote) = &mut remote {
             let level = &tables[parts.first].levels[0];

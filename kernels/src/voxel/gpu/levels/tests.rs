@@ -24,21 +24,36 @@ struct HostMemory(Vec<Vec<u128>>);
 
 impl Mapped for HostMemory {
     fn zeros(&mut self, bytes: usize) -> Result<u64, DeviceError> {
-        self.zeros_cut::<u8>(bytes, &[])
+        self.zeros_own::<u8>(bytes, &[], &[])
     }
 }
 
-/// Memory of a rank that does not know what belongs to others: vectors have no numbers before they are written.
-#[derive(Default)]
-struct RankMemory(HostMemory);
+/// Memory of a part that does not know what belongs to others: vectors have no numbers before they are written, and tables of which
+/// it needs its own values have no others.
+struct PartMemory {
+    memory: HostMemory,
+    part: usize,
+}
 
-impl Memory for RankMemory {
+impl Memory for PartMemory {
     fn put_cut<T: Plain>(&mut self, values: &[T], _: &[usize]) -> Result<u64, DeviceError> {
-        self.0.put(values)
+        self.memory.put(values)
     }
 
-    fn zeros_cut<T: Plain>(&mut self, len: usize, _: &[usize]) -> Result<u64, DeviceError> {
-        let address = self.0.zeros_cut::<T>(len, &[])?;
+    fn put_own<T: Plain>(&mut self, values: &[T], cuts: &[usize]) -> Result<u64, DeviceError> {
+        if cuts.is_empty() {
+            return self.memory.put(values);
+        }
+        let ends: Vec<usize> = [0].into_iter().chain(cuts.iter().copied()).chain([values.len()]).collect();
+        let (first, end) = (ends[self.part], ends[self.part + 1]);
+        let address = self.zeros_own::<T>(values.len(), cuts, &[])?;
+        // SAFETY: made just now, as long as all values.
+        unsafe { std::ptr::copy_nonoverlapping(values[first..].as_ptr(), (address as *mut T).add(first), end - first) };
+        Ok(address)
+    }
+
+    fn zeros_own<T: Plain>(&mut self, len: usize, _: &[usize], _: &[Range<usize>]) -> Result<u64, DeviceError> {
+        let address = self.memory.zeros_own::<T>(len, &[], &[])?;
         // SAFETY: made just now. All bits of a number set are no number.
         unsafe { std::ptr::write_bytes(address as *mut T, 0xff, len) };
         Ok(address)
@@ -47,13 +62,17 @@ impl Memory for RankMemory {
 
 impl Memory for HostMemory {
     fn put_cut<T: Plain>(&mut self, values: &[T], cuts: &[usize]) -> Result<u64, DeviceError> {
-        let address = self.zeros_cut::<T>(values.len(), cuts)?;
+        let address = self.zeros_own::<T>(values.len(), cuts, &[])?;
         // SAFETY: made just now, as long as is copied.
         unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), address as *mut T, values.len()) };
         Ok(address)
     }
 
-    fn zeros_cut<T: Plain>(&mut self, len: usize, cuts: &[usize]) -> Result<u64, DeviceError> {
+    fn put_own<T: Plain>(&mut self, values: &[T], cuts: &[usize]) -> Result<u64, DeviceError> {
+        self.put_cut(values, cuts)
+    }
+
+    fn zeros_own<T: Plain>(&mut self, len: usize, cuts: &[usize], _: &[Range<usize>]) -> Result<u64, DeviceError> {
         assert!(cuts.is_sorted() && cuts.iter().all(|&cut| cut <= len), "{cuts:?} of {len}");
         self.0.push(vec![0; (len * size_of::<T>()).div_ceil(16) + 1]);
         Ok(self.0.last().expect("just pushed").as_ptr() as u64)
@@ -137,12 +156,12 @@ impl Twin {
         let order = Order::new(coarse, self.sharing, &part_by_place(shares.firsts(), &tiles.order));
         let (mut tables, _) = tables(view, coarse, lent, &order, None, &mut memory).expect("fits");
         let put = put_moduli(voxels, false, self.sharing.n_parts, &mut memory).expect("fits");
-        let z = memory.zeros_cut::<f32>(n, &[]).expect("fits");
+        let z = memory.zeros_own::<f32>(n, &[], &[]).expect("fits");
         let planes = memory.put(&tiles.planes).expect("fits");
         let firsts = memory.put(&tiles.firsts()).expect("fits");
         let fixed: Vec<u32> = fixed.iter().map(|dof| 3 * tiles.order[*dof as usize / 3] + dof % 3).collect();
         let fixed = (memory.put(&fixed).expect("fits"), fixed.len() as u32);
-        let work = memory.zeros_cut::<f64>(self.sharing.n_parts, &[]).expect("fits");
+        let work = memory.zeros_own::<f64>(self.sharing.n_parts, &[], &[]).expect("fits");
         for (device, tables) in tables.iter_mut().enumerate() {
             put.enter(tables);
             (tables.fine_residual, tables.fine_z) = (at(t), Out::<f32>::from_address(z));
@@ -195,7 +214,7 @@ impl Twin {
     fn enter_peers(&self, tiles: &Tiles, tables: &mut [Tables], memory: &mut HostMemory) {
         let n = self.sharing.n_parts;
         let shares = tiles.shares(n);
-        let mut zeros = |len: usize| (0..n).map(|_| memory.zeros_cut::<f64>(len, &[]).expect("fits")).collect();
+        let mut zeros = |len: usize| (0..n).map(|_| memory.zeros_own::<f64>(len, &[], &[]).expect("fits")).collect();
         let (partial, met): (Vec<u64>, Vec<u64>) = (zeros(6 * n), zeros(n));
         for (device, tables) in tables.iter_mut().enumerate() {
             let (nodes, tiles) = tiles.nodes_of(shares.planes(device));
@@ -226,7 +245,7 @@ impl Twin {
         let meet = std::sync::Barrier::new(n_parts);
         let rank = |ranks: Arc<dyn Ranks>| {
             let me = ranks.rank();
-            let mut memory = RankMemory::default();
+            let mut memory = PartMemory { memory: HostMemory::default(), part: me };
             let (all, wanted) =
                 tables(view, coarse, Lent::default(), &order, Some((me, &part_of)), &mut memory).expect("fits");
             let mut tables = all[me];
@@ -252,9 +271,9 @@ impl Twin {
             let fixed = fixed.iter().filter(|&&dof| own(dof as usize / 3));
             let fixed: Vec<u32> = fixed.map(|dof| 3 * tiles.order[*dof as usize / 3] + dof % 3).collect();
             (tables.fixed, tables.n_fixed) = (at(memory.put(&fixed).expect("fits")), fixed.len() as u32);
-            tables.work = Out::<f64>::from_address(memory.0.zeros(8).expect("fits"));
+            tables.work = Out::<f64>::from_address(memory.memory.zeros(8).expect("fits"));
             let peers = &mut tables.peers;
-            peers.partial[0] = Out::<f64>::from_address(memory.0.zeros(8 * 6 * n_parts).expect("fits"));
+            peers.partial[0] = Out::<f64>::from_address(memory.memory.zeros(8 * 6 * n_parts).expect("fits"));
             (peers.n_blocks, peers.first_block) = (n_parts as u32, me as u32);
             let (nodes, of_tiles) = tiles.nodes_of(shares.planes(me));
             (peers.node_first, peers.node_end) = (nodes.start, nodes.end);

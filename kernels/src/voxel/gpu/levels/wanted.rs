@@ -60,6 +60,22 @@ impl Wanted {
     }
 }
 
+impl Wanted {
+    /// Numbers of the vectors of a level that come from other parts, in few ranges.
+    pub fn numbers(&self, level: usize) -> Vec<Range<usize>> {
+        let lists = self.places.chunks(N_LISTS as usize).nth(level).unwrap_or_default();
+        lists.iter().flat_map(|nodes| numbers_of(nodes)).collect()
+    }
+}
+
+/// The numbers of ascending nodes in a vector, in few ranges: those between nodes that lie near each other are in them, too.
+pub(in super::super) fn numbers_of(nodes: &[u32]) -> Vec<Range<usize>> {
+    /// Less than this lies on the same page as its neighbours, or nearly so.
+    const NEAR: u32 = 1 << 17;
+    let runs = nodes.chunk_by(|a, b| b - a < NEAR);
+    runs.map(|run| 3 * run[0] as usize..3 * (run[run.len() - 1] as usize + 1)).collect()
+}
+
 /// The entries of some rows.
 fn entries(first: &[u32], rows: &Range<usize>) -> Range<usize> {
     first[rows.start] as usize..first[rows.end] as usize
