@@ -55,11 +55,9 @@ const BLOCKS: u32 = 1024;
 const WHOLE: f64 = 1e-7;
 /// What is said when a device is too small.
 const ADVICE: &str = "a larger device or several (--device cuda:all), a coarser or smaller sample ([image] downsample, crop), or --device cpu";
-/// Nodes of a level that several devices compute: below, waiting for each other costs more than they save (measured,
-/// BENCHMARKS.md).
+/// Nodes of a level that several devices compute: below, waiting for each other costs more than they save (measured for devices of
+/// one process and for ranks, BENCHMARKS.md).
 const LEAST_SHARED: usize = 200_000;
-/// The same by messages.
-const LEAST_BY_MESSAGES: usize = 200_000;
 
 /// What a solver on a device takes to make and to hold.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -406,7 +404,7 @@ impl GpuStaticSolver {
         ordinal: u32,
         ranks: &Arc<dyn Ranks>,
     ) -> Result<Self, DeviceError> {
-        Self::over_with_least(problem, settings, ordinal, ranks, LEAST_BY_MESSAGES)
+        Self::over_with_least(problem, settings, ordinal, ranks, LEAST_SHARED)
     }
 
     /// As [`new`](Self::new), where several devices compute levels of at least `least` nodes together.
