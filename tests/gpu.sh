@@ -151,6 +151,16 @@ voxels() {
     solve "$work/laminate.blk" "$work/again.out" --device cuda
     cmp "$work/gpu.out/displacement.npy" "$work/again.out/displacement.npy"
     "$python" tests/python/compare_voxels.py "$work/cpu.out" "$work/gpu.out" 1e-6 laminate
+    # Two devices that exchange messages have the bits of two that read each other's memory: one load case, six, and two ratios.
+    [ "$(nvidia-smi --list-gpus | wc -l)" -gt 1 ] || return 0
+    for model in perlin six laminate; do
+        solve "$work/$model.blk" "$work/memory.out" --device cuda:0,1
+        solve "$work/$model.blk" "$work/messages.out" --device cuda:0,1 --exchange messages
+        for file in "$work"/memory.out/*displacement*.npy; do
+            cmp "$file" "$work/messages.out/$(basename "$file")"
+        done
+        echo "$model: the bits of two devices by messages"
+    done
 }
 
 # Layers of two materials, pulled along them.

@@ -116,8 +116,9 @@ struct LaunchOfDevices : Launch {
         if (!alone && peers.post.letters) exchange(list, vector);
     }
 
-    /// A round of messages. Without a list and without sums it is a barrier of this device.
-    INLINE void exchange(u32 list, float* vector) {
+    /// A round of messages. Without a list and without sums it is a barrier of this device. (It stands apart: at each of its many places it
+    /// would take registers of devices that reach each other's memory.)
+    APART void exchange(u32 list, float* vector) {
         Launch::meet();
         const bool summed = has_given;
         has_given = false;

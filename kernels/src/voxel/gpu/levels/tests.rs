@@ -81,27 +81,35 @@ impl Memory for HostMemory {
 
 /// levels.cuh compiled for the host, with one thread for each device.
 struct Twin {
-    library: libloading::Library,
-    folder: std::path::PathBuf,
+    library: Arc<libloading::Library>,
     sharing: Sharing,
 }
 
-impl Drop for Twin {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
+impl Twin {
+    /// One for each number of parts and least number of nodes that they share, for elements of one Poisson's ratio, or of several
+    /// (`ratios`). A library has a matrix of its own, so that tests do not share them.
+    fn all(sharings: &[(usize, usize)], ratios: bool) -> Option<Vec<Self>> {
+        let mut libraries = [None, None];
+        let twin = |&(n_parts, least): &(usize, usize)| {
+            let library = &mut libraries[usize::from(n_parts > 1)];
+            if library.is_none() {
+                *library = Some(Arc::new(compile(n_parts > 1, ratios)?));
+            }
+            Some(Self { library: library.clone()?, sharing: Sharing { n_parts, least } })
+        };
+        sharings.iter().map(twin).collect()
     }
 }
 
-impl Twin {
-    /// For elements of one Poisson's ratio, or of several (`ratios`).
-    fn new(name: &str, sharing: Sharing, ratios: bool) -> Option<Self> {
-        let folder = std::env::temp_dir().join(format!("pogo-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("can make a folder");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/voxel/gpu/levels.cuh");
-        let devices = if sharing.n_parts > 1 { "#define POGO_DEVICES\n" } else { "" };
-        let ratios = if ratios { "#define POGO_RATIOS\n" } else { "" };
-        let code = format!(
-            "{devices}{ratios}#include \"{source}\"\n#include <cstring>\n#include <thread>\n#include <vector>\n\
+/// levels.cuh for one device or for several.
+fn compile(several: bool, ratios: bool) -> Option<libloading::Library> {
+    let folder = tempfile::tempdir().expect("can make a folder");
+    let folder = folder.path();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/voxel/gpu/levels.cuh");
+    let devices = if several { "#define POGO_DEVICES\n" } else { "" };
+    let ratios = if ratios { "#define POGO_RATIOS\n" } else { "" };
+    let code = format!(
+        "{devices}{ratios}#include \"{source}\"\n#include <cstring>\n#include <thread>\n#include <vector>\n\
              template <class Act> void each(const Tables* tables, int n, Act act) {{ std::vector<std::thread> all; \
              for (int i = 0; i < n; i++) all.emplace_back([=] {{ Grid g(tables[i]); act(g, tables[i]); }}); \
              for (auto& thread : all) thread.join(); }}\n\
@@ -116,25 +124,26 @@ impl Twin {
              extern \"C\" void steps(Tables* tables, const float* cell) {{ std::memcpy(CELL, cell, sizeof CELL); \
              Grid g(*tables); find_steps(g, *tables, tables); }}\n\
              extern \"C\" unsigned long long bytes() {{ return sizeof(Tables); }}\n"
-        );
-        std::fs::write(folder.join("twin.cpp"), code).expect("can write");
-        let mut compiler = super::super::layout::header::header().compiler(&folder);
-        compiler.args(["-O1", "-w", "-shared", "-fPIC", "-pthread", "-o", "twin.so", "twin.cpp"]);
-        match compiler.current_dir(&folder).status() {
-            Ok(status) => assert!(status.success(), "levels.cuh does not compile for the host"),
-            Err(_) => {
-                pogo_tests::skip("there is no C++ compiler for the twin of levels.cuh");
-                return None;
-            }
+    );
+    std::fs::write(folder.join("twin.cpp"), code).expect("can write");
+    let mut compiler = super::super::layout::header::header().compiler(folder);
+    compiler.args(["-O1", "-w", "-shared", "-fPIC", "-pthread", "-o", "twin.so", "twin.cpp"]);
+    match compiler.current_dir(folder).status() {
+        Ok(status) => assert!(status.success(), "levels.cuh does not compile for the host"),
+        Err(_) => {
+            pogo_tests::skip("there is no C++ compiler for the twin of levels.cuh");
+            return None;
         }
-        // SAFETY: compiled just now; it has no initialisers.
-        let library = unsafe { libloading::Library::new(folder.join("twin.so")) }.expect("loads");
-        // SAFETY: declared above.
-        let size = unsafe { library.get::<unsafe extern "C" fn() -> u64>(b"bytes\0").expect("defined above")() };
-        assert_eq!(size, size_of::<Tables>() as u64);
-        Some(Self { library, folder, sharing })
     }
+    // SAFETY: compiled just now; it has no initialisers.
+    let library = unsafe { libloading::Library::new(folder.join("twin.so")) }.expect("loads");
+    // SAFETY: declared above.
+    let size = unsafe { library.get::<unsafe extern "C" fn() -> u64>(b"bytes\0").expect("defined above")() };
+    assert_eq!(size, size_of::<Tables>() as u64);
+    Some(library)
+}
 
+impl Twin {
     /// z of a correction for r, and its work.
     fn correct(&self, coarse: &Coarse, voxels: &Voxels, fixed: &[u32], r: &[f32]) -> (Vec<f32>, f64) {
         let view = &voxels.bricks;
@@ -231,8 +240,15 @@ impl Twin {
 }
 
 impl Twin {
-    /// z of a correction for r by ranks that exchange messages, in the memory of each of which there is only what it computes or is sent.
-    fn correct_by_messages(&self, coarse: &Coarse, voxels: &Voxels, fixed: &[u32], r: &[f32]) -> Vec<f32> {
+    /// z of a correction for r by ranks that exchange messages, some of which come late if asked for, in the memory of each of which there
+    /// is only what it computes or is sent.
+    fn correct_by_messages(
+        &self,
+        coarse: &Coarse,
+        voxels: &Voxels,
+        fixed: &[u32],
+        (r, late): (&[f32], bool),
+    ) -> Vec<f32> {
         let view = &voxels.bricks;
         let n = padded(view.n_nodes());
         let tiles = Tiles::new(view, fixed);
@@ -319,7 +335,10 @@ impl Twin {
         };
         let mut out = vec![f32::NAN; 3 * view.n_nodes()];
         std::thread::scope(|scope| {
-            let start = |ranks| scope.spawn(|| rank(Arc::new(Late::new(ranks))));
+            let start = |ranks: Threads| {
+                let ranks: Arc<dyn Ranks> = if late { Arc::new(Late::new(ranks)) } else { Arc::new(ranks) };
+                scope.spawn(|| rank(ranks))
+            };
             let ranks: Vec<_> = Threads::new(n_parts).into_iter().map(start).collect();
             for (node, z) in ranks.into_iter().flat_map(|rank| rank.join().expect("no panic")) {
                 out[3 * node..3 * node + 3].copy_from_slice(&z);
@@ -338,16 +357,13 @@ fn apart<T: Real>(a: &[f32], b: &[T]) -> f64 {
 
 #[test]
 fn the_correction_on_a_device_is_that_of_the_cpu() {
-    let Some(twin) = Twin::new("twin", Sharing { n_parts: 1, least: 0 }, false) else { return };
-    check_corrections(&[twin], Ratios::One(0.3));
+    let Some(twins) = Twin::all(&[(1, 0)], false) else { return };
+    check_corrections(&twins, Ratios::One(0.3));
 }
 
 #[test]
 fn corrections_of_several_ratios_are_those_of_the_cpu() {
-    let sharing = [(1, 0), (2, 0), (3, 1000)];
-    let twin = |(i, (n_parts, least))| Twin::new(&format!("ratios-{i}"), Sharing { n_parts, least }, true);
-    let twins: Option<Vec<Twin>> = sharing.into_iter().enumerate().map(twin).collect();
-    let Some(twins) = twins else { return };
+    let Some(twins) = Twin::all(&[(1, 0), (2, 0), (3, 1000)], true) else { return };
     for pair in [[0.0, 0.45], [0.3, -0.3]] {
         check_corrections(&twins, Ratios::Classes(&pair.map(Lame::new)));
     }
@@ -376,10 +392,7 @@ fn entries_that_kernels_leave_out_are_zero() {
 
 #[test]
 fn the_correction_on_several_devices_is_that_of_the_cpu() {
-    let sharing = [(2, 0), (2, 300), (3, 0), (3, 1000), (2, 1 << 30)];
-    let twin = |(i, (n_parts, least))| Twin::new(&format!("twin-{i}"), Sharing { n_parts, least }, false);
-    let twins: Option<Vec<Twin>> = sharing.into_iter().enumerate().map(twin).collect();
-    let Some(twins) = twins else { return };
+    let Some(twins) = Twin::all(&[(2, 0), (2, 300), (3, 0), (3, 1000), (2, 1 << 30)], false) else { return };
     check_corrections(&twins, Ratios::One(0.3));
 }
 
@@ -405,7 +418,7 @@ fn check_corrections(twins: &[Twin], ratios: Ratios) {
         usual.clone(),
         CycleSettings { inner: vec![1], ..usual.clone() },
         CycleSettings { degree: [1, 1], ..usual.clone() },
-        CycleSettings { degree: [3, 3], inner_tolerance: 1e-3, ..usual },
+        CycleSettings { degree: [3, 3], inner_tolerance: 1e-3, ..usual.clone() },
     ] {
         let elements = Elements::of_bricks(&view);
         let mut coarse = Coarse::new(&cubes, elements, &mask, &stiffness, &settings, HOST, None);
@@ -417,7 +430,8 @@ fn check_corrections(twins: &[Twin], ratios: Ratios) {
         for twin in twins {
             let (found, work) = twin.correct(&coarse, &voxels, &fixed, &r);
             if twin.sharing.n_parts > 1 {
-                let by_messages = twin.correct_by_messages(&coarse, &voxels, &fixed, &r);
+                let late = settings == usual;
+                let by_messages = twin.correct_by_messages(&coarse, &voxels, &fixed, (&r, late));
                 assert!(by_messages == found, "{settings:?}, {:?}: {}", twin.sharing, apart(&by_messages, &found));
             }
             let error = apart(&found, &expected);
@@ -439,7 +453,7 @@ fn check_corrections(twins: &[Twin], ratios: Ratios) {
 #[test]
 fn slow_motions_of_long_samples_are_corrected() {
     // A bar held at both ends gives way in its middle far more than anything short: what is there moves nearly as a whole.
-    let Some(twin) = Twin::new("bar", Sharing { n_parts: 1, least: 0 }, false) else { return };
+    let Some(twin) = Twin::all(&[(1, 0)], false).map(|mut twins| twins.remove(0)) else { return };
     let length = 1000;
     let bricks = bricks_of([9, 9, length], |_| true);
     let view = bricks.view();
