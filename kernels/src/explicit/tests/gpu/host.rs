@@ -6,7 +6,7 @@ use crate::explicit::gpu::twin::Twin;
 
 /// The kernels, compiled for the host, give what the CPU does.
 pub(super) fn compare_twin<T: Real>(case: &Arranged, problem: &Problem, what: &str, tolerance: f64) {
-    const TWIN_STEPS: usize = 12;
+    const TWIN_STEPS: usize = 8;
     // Linear constraints are also projected onto in step 64.
     let start = State { step: 60, ..case.start_of(problem) };
     let amplitudes = amplitudes(problem.time_increment);
