@@ -315,9 +315,8 @@ impl Arena {
         values: &[T],
         cuts: &[usize],
     ) -> Result<Slice<T>, DeviceError> {
-        let Some((own, window)) = self.window::<T>(values.len(), cuts, &[])? else {
-            return self.copy_cut(name, values, cuts);
-        };
+        let Some(own) = self.own::<T>(values.len(), cuts) else { return self.copy_cut(name, values, cuts) };
+        let window = self.window::<T>(values.len(), std::slice::from_ref(&own))?;
         let out = self.keep(name, window, values.len());
         out.part::<T>(own.start, own.len()).write(&values[own])?;
         Ok(out)
@@ -331,13 +330,10 @@ impl Arena {
         cuts: &[usize],
         further: &[Range<usize>],
     ) -> Result<Slice<T>, DeviceError> {
-        match self.window::<T>(len, cuts, further)? {
-            Some((_, window)) => {
-                let window = window.cleared(len * size_of::<T>())?;
-                Ok(self.keep(name, window, len))
-            }
-            None => self.zeros_cut(name, len, cuts),
-        }
+        let Some(own) = self.own::<T>(len, cuts) else { return self.zeros_cut(name, len, cuts) };
+        let kept: Vec<Range<usize>> = further.iter().cloned().chain([own]).collect();
+        let window = self.window::<T>(len, &kept)?.cleared(len * size_of::<T>())?;
+        Ok(self.keep(name, window, len))
     }
 
     /// Whether an array with these cuts lies on several devices, or in part on one.
@@ -348,20 +344,18 @@ impl Arena {
         !cuts.is_empty() && (self.ordinals.len() > 1 || large)
     }
 
-    /// The values of this device's part, and memory for these and for `further` ones; none where it needs all.
-    fn window<T: Plain>(
-        &self,
-        len: usize,
-        cuts: &[usize],
-        further: &[Range<usize>],
-    ) -> Result<Option<(Range<usize>, Buffer<u8>)>, DeviceError> {
+    /// The values of this device's part, of several; none where it needs all.
+    fn own<T: Plain>(&self, len: usize, cuts: &[usize]) -> Option<Range<usize>> {
+        let part = self.part.filter(|_| self.divides::<T>(len, cuts))?;
+        let first = part.checked_sub(1).map_or(0, |before| cuts[before]);
+        Some(first..cuts.get(part).copied().unwrap_or(len))
+    }
+
+    /// Memory for some of `len` values: see [`Spread::window`].
+    fn window<T: Plain>(&self, len: usize, kept: &[Range<usize>]) -> Result<Buffer<u8>, DeviceError> {
         let size = size_of::<T>();
-        let Some(part) = self.part.filter(|_| self.divides::<T>(len, cuts)) else { return Ok(None) };
-        let at = |cut: Option<usize>, end: usize| cut.and_then(|cut| cuts.get(cut)).copied().unwrap_or(end);
-        let own = at(part.checked_sub(1), 0)..at(Some(part), len);
-        let bytes = |range: &Range<usize>| size * range.start..size * range.end;
-        let kept: Vec<Range<usize>> = std::iter::once(&own).chain(further).map(bytes).collect();
-        Ok(Some((own, Buffer::window(len * size, self.ordinals[0], &kept)?)))
+        let bytes: Vec<Range<usize>> = kept.iter().map(|range| size * range.start..size * range.end).collect();
+        Buffer::window(len * size, self.ordinals[0], &bytes)
     }
 
     /// `len` values on several devices in the memory of two arrays that are cut alike: see [`Spread::joined`].

@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn pages_are_kept_where_a_range_needs_them() {
         assert_eq!(windows(4, &[], 16), [(false, 0..4)]);
-        assert_eq!(windows(4, &[0..64], 16), [(true, 0..4)]);
+        assert_eq!(windows(4, &[0..64, 0..0], 16), [(true, 0..4)]);
         assert_eq!(
             windows(6, &[20..20, 17..33, 80..81], 16),
             [(false, 0..1), (true, 1..3), (false, 3..5), (true, 5..6)]

@@ -4,9 +4,9 @@
 //! same for all. A rank that cannot go on makes one more round, with messages without contents. So all ranks end at the same
 //! place, and none waits for ever.
 
-use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::device::{DeviceError, Plain, Slice, Stream, append, read};
 use crate::ranks::Ranks;
@@ -26,13 +26,13 @@ pub(super) struct Rounds {
     /// Room for the largest messages of both kinds, bytes.
     most: [usize; 2],
     /// A rank has failed, and all know.
-    ended: Cell<bool>,
+    ended: AtomicBool,
 }
 
 impl Rounds {
     /// `most` bytes can come of a rank in a message of either kind.
     pub fn new(ranks: &Arc<dyn Ranks>, most: [usize; 2]) -> Self {
-        Self { ranks: ranks.clone(), most, ended: Cell::new(false) }
+        Self { ranks: ranks.clone(), most, ended: AtomicBool::new(false) }
     }
 
     /// The other ranks.
@@ -82,7 +82,7 @@ impl Rounds {
         drop(incoming);
         for (pair, &rank) in came.chunks_exact(2).zip(&others) {
             if pair[0] == 0 {
-                self.ended.set(true);
+                self.ended.store(true, Ordering::Relaxed);
                 return Err(DeviceError::OnRank { rank, reason: "its device has failed".into() });
             }
             rooms[rank].truncate(pair[1]);
@@ -126,7 +126,7 @@ impl Rounds {
 
     /// What a rank has come to. One that has failed lets the others know.
     pub fn settle<V>(&self, outcome: Result<V, DeviceError>) -> Result<V, DeviceError> {
-        if outcome.is_err() && !self.ended.get() {
+        if outcome.is_err() && !self.ended.load(Ordering::Relaxed) {
             self.give_up();
         }
         outcome
@@ -134,7 +134,7 @@ impl Rounds {
 
     /// A round of messages without contents.
     fn give_up(&self) {
-        self.ended.set(true);
+        self.ended.store(true, Ordering::Relaxed);
         let outgoing: Vec<(usize, &[u8])> = self.others().flat_map(|rank| [(rank, &[][..]); 2]).collect();
         let room = |rank| self.most.map(|most| (rank, vec![0; most.max(1)]));
         let mut rooms: Vec<(usize, Vec<u8>)> = self.others().flat_map(room).collect();

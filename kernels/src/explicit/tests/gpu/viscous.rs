@@ -175,7 +175,7 @@ fn viscous_steps_as_on_the_cpu() {
 fn viscous_parts_on_the_host_have_the_bits_of_one_device() {
     let materials = [isotropic(210e9, 0.3), isotropic(70e9, 0.33)];
     for kind in [ElementKind::Cpe4, ElementKind::C3d4, ElementKind::C3d8r] {
-        let mesh = box_mesh(kind, if kind.dimension() == 2 { [19, 18, 0] } else { [13, 12, 20] }, 1e-3, 0.2);
+        let mesh = box_mesh(kind, if kind.dimension() == 2 { [15, 14, 0] } else { [9, 8, 14] }, 1e-3, 0.2);
         let half = mesh.n_elements() / 2;
         let case = Arranged::in_sections(mesh, &materials, 24, &|e| e / half);
         let mut problem = case.problem();
