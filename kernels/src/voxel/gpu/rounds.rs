@@ -41,54 +41,44 @@ impl Rounds {
         (0..self.ranks.n_ranks()).filter(move |&rank| rank != me)
     }
 
-    /// One round: sends nodes, and `same` to all. Returns what the others have sent to all, by rank; empty for this one.
+    /// One round: sends nodes, and `same` to all. Returns what the others have sent to all, by rank; nothing for this one.
     ///
     /// # Errors
     /// A rank could not go on.
     pub fn make(&self, nodes: Option<Nodes<'_>>, same: &[u8]) -> Result<Vec<Vec<u8>>, DeviceError> {
-        // A message without contents has another meaning.
+        /// A message without contents has another meaning.
         const NOTHING: &[u8] = &[0];
-        let others: Vec<usize> = self.others().collect();
-        let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
-        let mut rooms = vec![vec![0; self.most[1].max(1)]; self.ranks.n_ranks()];
-        let mut nothing = vec![[0_u8]; others.len()];
-        let (out, to, mut rest, from) = match nodes {
-            Some(Nodes { outgoing, to, incoming, from }) => (outgoing, to, incoming, from),
-            None => (&[][..], &[][..], &mut [][..], &[][..]),
-        };
-        let range = |ranges: &[Range<usize>], rank: usize| ranges.get(rank).cloned().unwrap_or(0..0);
-        let (mut at, mut rooms_left) = (0, &mut rooms[..]);
-        let mut room_number = 0;
-        for (&rank, nothing) in others.iter().zip(&mut nothing) {
-            let bytes = match range(to, rank) {
-                none if none.is_empty() => NOTHING,
-                range => &out[range],
-            };
-            outgoing.push((rank, bytes));
-            outgoing.push((rank, if same.is_empty() { NOTHING } else { same }));
-            let range = range(from, rank);
-            if range.is_empty() {
-                incoming.push((rank, &mut nothing[..]));
-            } else {
-                let (own, after) = std::mem::take(&mut rest)[range.start - at..].split_at_mut(range.len());
-                (rest, at) = (after, range.end);
-                incoming.push((rank, own));
+        let (me, n_ranks) = (self.ranks.rank(), self.ranks.n_ranks());
+        let (to, from): (Vec<&[u8]>, Vec<&mut [u8]>) = match nodes {
+            Some(Nodes { outgoing, to, incoming, from }) => {
+                (to.iter().map(|range| &outgoing[range.clone()]).collect(), split(incoming, from))
             }
-            let (before, after) = std::mem::take(&mut rooms_left).split_at_mut(rank + 1 - room_number);
-            (rooms_left, room_number) = (after, rank + 1);
-            incoming.push((rank, &mut before[before.len() - 1][..]));
+            None => (vec![&[]; n_ranks], (0..n_ranks).map(|_| &mut [][..]).collect()),
+        };
+        let mut same_of: Vec<Vec<u8>> = vec![vec![0; self.most[1].max(1)]; n_ranks];
+        let mut nothing = vec![[0_u8]; n_ranks];
+        let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
+        let rooms = from.into_iter().zip(&mut nothing).zip(&mut same_of);
+        for (rank, (to, ((nodes, nothing), same_of))) in to.into_iter().zip(rooms).enumerate() {
+            if rank == me {
+                continue;
+            }
+            outgoing.push((rank, if to.is_empty() { NOTHING } else { to }));
+            outgoing.push((rank, if same.is_empty() { NOTHING } else { same }));
+            incoming.push((rank, if nodes.is_empty() { &mut nothing[..] } else { nodes }));
+            incoming.push((rank, &mut same_of[..]));
         }
         let came = self.ranks.exchange(&outgoing, &mut incoming);
         drop(incoming);
-        for (pair, &rank) in came.chunks_exact(2).zip(&others) {
+        for (pair, rank) in came.chunks_exact(2).zip(self.others()) {
             if pair[0] == 0 {
                 self.ended.store(true, Ordering::Relaxed);
                 return Err(DeviceError::OnRank { rank, reason: "its device has failed".into() });
             }
-            rooms[rank].truncate(pair[1]);
+            same_of[rank].truncate(pair[1]);
         }
-        rooms[self.ranks.rank()].clear();
-        Ok(rooms)
+        same_of[me].clear();
+        Ok(same_of)
     }
 
     /// The numbers of all ranks, by rank.
@@ -142,6 +132,16 @@ impl Rounds {
             rooms.iter_mut().map(|(rank, room)| (*rank, &mut room[..])).collect();
         self.ranks.exchange(&outgoing, &mut incoming);
     }
+}
+
+/// The bytes of each range; ranges follow each other from 0 on.
+fn split<'b>(mut bytes: &'b mut [u8], ranges: &[Range<usize>]) -> Vec<&'b mut [u8]> {
+    let mut next = |range: &Range<usize>| {
+        let (of_range, rest) = std::mem::take(&mut bytes).split_at_mut(range.len());
+        bytes = rest;
+        of_range
+    };
+    ranges.iter().map(&mut next).collect()
 }
 
 #[cfg(test)]

@@ -191,6 +191,36 @@ fn a_device_solves_materials_of_several_ratios_as_the_cpu_does() {
     }
 }
 
+/// What elements of several devices are made of.
+struct Materials {
+    class: Vec<u8>,
+    modulus: Vec<f32>,
+    lame: [Lame; 2],
+}
+
+impl Materials {
+    fn new(n_elements: usize) -> Self {
+        let numbers = || (0..n_elements as u64).map(random);
+        Self {
+            class: numbers().map(|number| u8::from(number < 0.5)).collect(),
+            modulus: numbers().map(|number| 1.0 + number as f32).collect(),
+            lame: [0.3, -0.3].map(Lame::new),
+        }
+    }
+
+    /// One modulus, two, one for each element, and two Poisson's ratios.
+    fn kinds(&self) -> [(Moduli<'_>, Ratios<'_>); 4] {
+        let (class, one) = (&self.class, Ratios::One(0.3));
+        let two = Moduli::Classes { class, young: &[1000.0, 3000.0] };
+        [
+            (Moduli::Classes { class, young: &[1000.0, 1000.0] }, one),
+            (two, one),
+            (Moduli::Each { modulus: &self.modulus, scale: 900.0 }, one),
+            (two, Ratios::Classes(&self.lame)),
+        ]
+    }
+}
+
 /// Samples of several shapes: thin floors, a solid box, a long thin bar, one so small that a device has nearly nothing.
 fn shapes() -> Vec<(&'static str, [u32; 3], Bricks)> {
     let solid = |size| bricks_of(size, |_| true);
@@ -216,17 +246,10 @@ fn several_devices_solve_as_one_does() {
     let mut largest = 0.0_f64;
     for (name, size, bricks) in shapes() {
         let view = bricks.view();
-        let class: Vec<u8> = (0..view.n_elements()).map(|e| u8::from(random(e as u64) < 0.5)).collect();
-        let modulus: Vec<f32> = (0..view.n_elements()).map(|e| 1.0 + random(e as u64) as f32).collect();
+        let materials = Materials::new(view.n_elements());
+        let [one, two, each, ratios] = materials.kinds();
         let (fixed, forces) = load(&bricks, size[2], 1e-3);
-        let two_moduli = Moduli::Classes { class: &class, young: &[1000.0, 3000.0] };
-        let (one, lame) = (Ratios::One(0.3), [0.3, -0.3].map(Lame::new));
-        for (moduli, ratios, settings) in [
-            (Moduli::Classes { class: &class, young: &[1000.0, 1000.0] }, one, &usual),
-            (two_moduli, one, &other),
-            (Moduli::Each { modulus: &modulus, scale: 900.0 }, one, &usual),
-            (two_moduli, Ratios::Classes(&lame), &usual),
-        ] {
+        for ((moduli, ratios), settings) in [(one, &usual), (two, &other), (each, &usual), (ratios, &usual)] {
             let problem = StaticProblem { bricks: view, moduli, ratios, spacing: 0.1, fixed: &fixed, forces: &forces };
             let expected = device_solver(&problem, settings).solve(&fixed, &forces, None, &mut go).expect("solves");
             for (n_devices, least) in (2..=n).flat_map(|n| [(n, 0), (n, 2000), (n, usize::MAX)]) {
@@ -291,18 +314,11 @@ fn ranks_with_a_device_each_have_the_bits_of_devices_of_one_process() {
     let mut n_compared = 0;
     for (name, size, bricks) in shapes().into_iter().filter(|&(name, ..)| name != "grain") {
         let view = bricks.view();
-        let class: Vec<u8> = (0..view.n_elements()).map(|e| u8::from(random(e as u64) < 0.5)).collect();
-        let modulus: Vec<f32> = (0..view.n_elements()).map(|e| 1.0 + random(e as u64) as f32).collect();
+        let materials = Materials::new(view.n_elements());
+        let [one, two, each, ratios] = materials.kinds();
         let (fixed, forces) = load(&bricks, size[2], 1e-3);
-        let two_moduli = Moduli::Classes { class: &class, young: &[1000.0, 3000.0] };
-        let (one, lame) = (Ratios::One(0.3), [0.3, -0.3].map(Lame::new));
-        for (moduli, ratios, settings) in [
-            (Moduli::Classes { class: &class, young: &[1000.0, 1000.0] }, one, &usual),
-            (two_moduli, one, &cubic),
-            (two_moduli, one, &plain),
-            (Moduli::Each { modulus: &modulus, scale: 900.0 }, one, &usual),
-            (two_moduli, Ratios::Classes(&lame), &usual),
-        ] {
+        let cases = [(one, &usual), (two, &cubic), (two, &plain), (each, &usual), (ratios, &usual)];
+        for ((moduli, ratios), settings) in cases {
             let problem = StaticProblem { bricks: view, moduli, ratios, spacing: 0.1, fixed: &fixed, forces: &forces };
             for (n_ranks, least) in (2..=n).flat_map(|n| [(n, 0), (n, 2000), (n, usize::MAX)]) {
                 let ordinals: Vec<u32> = (0..n_ranks).collect();
