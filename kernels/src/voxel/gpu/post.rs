@@ -63,7 +63,7 @@ impl List {
     }
 }
 
-/// Addresses of the host's memory that kernels use, too.
+/// Gives memory of the host that kernels use, too.
 pub(super) trait Mapped {
     /// Address of so many bytes, all 0.
     fn zeros(&mut self, bytes: usize) -> Result<u64, DeviceError>;
@@ -80,7 +80,8 @@ pub(super) struct Postman {
 }
 
 impl Postman {
-    /// For lists of nodes of coarse levels; `blocks` as there. `memory` is the kernel's, and `shared` that of the host.
+    /// For lists of nodes of coarse levels; `blocks` has the first thread block of each rank, and the number of all. `memory` is the
+    /// kernel's, and `shared` that of the host.
     ///
     /// # Errors
     /// Too little memory.
