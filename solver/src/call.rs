@@ -8,13 +8,12 @@ use pogo_formats::system::memory::{Limit, Need};
 use pogo_formats::system::threads;
 use pogo_formats::write::report::Report;
 use pogo_formats::write::summary::{BlockFileSummary, Origin};
-use pogo_kernels::device::DeviceError;
 use pogo_kernels::dynamics::{Exchange, MOST_DEVICES_BY_MESSAGES};
 use pogo_kernels::explicit::Seat;
 use pogo_kernels::ranks::Ranks;
 
 use crate::config::{Config, DeviceChoice, Settings};
-use crate::device::Device;
+use crate::device::{Device, all_or_the_cause};
 use crate::error::SolveError;
 use crate::folder::RunFolder;
 use crate::interrupt::Interrupts;
@@ -178,13 +177,4 @@ impl Call<'_> {
         lines.extend(self.overrides.iter().map(|assignment| format!("set: {assignment}")));
         lines
     }
-}
-
-/// All that was made, or the first error: that of the device itself, not of those that wait for it.
-fn all_or_the_cause<T>(made: Vec<Result<T, SolveError>>) -> Result<Vec<T>, SolveError> {
-    let (made, errors): (Vec<_>, Vec<_>) = made.into_iter().partition(Result::is_ok);
-    let of_others = |error: &SolveError| matches!(error, SolveError::Device(DeviceError::OnRank { .. }));
-    let mut errors: Vec<SolveError> = errors.into_iter().filter_map(Result::err).collect();
-    errors.sort_by_key(of_others);
-    errors.into_iter().next().map_or_else(|| made.into_iter().collect(), Err)
 }

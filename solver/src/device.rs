@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use pogo_kernels::device::{DeviceError, Starting};
 
 use crate::config::DeviceChoice;
+use crate::error::SolveError;
 use crate::observe::Observer;
 
 /// An error that may come from the device.
@@ -17,6 +18,23 @@ impl MayBeDevice for DeviceError {
     fn device_error(&self) -> Option<&DeviceError> {
         Some(self)
     }
+}
+
+impl MayBeDevice for SolveError {
+    fn device_error(&self) -> Option<&DeviceError> {
+        match self {
+            Self::Device(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// All that was made, or the first error: that of the device itself, not of those that wait for it.
+pub(crate) fn all_or_the_cause<T, E: MayBeDevice>(made: Vec<Result<T, E>>) -> Result<Vec<T>, E> {
+    let (made, errors): (Vec<_>, Vec<_>) = made.into_iter().partition(Result::is_ok);
+    let of_others = |error: &E| matches!(error.device_error(), Some(DeviceError::OnRank { .. }));
+    let first = errors.into_iter().filter_map(Result::err).min_by_key(of_others);
+    first.map_or_else(|| made.into_iter().collect(), Err)
 }
 
 /// The devices of the command line, which are started while the host does something else.

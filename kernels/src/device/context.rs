@@ -85,14 +85,9 @@ impl Gpu {
         }
     }
 
-    /// What tells this device from all others, whatever numbers processes give them.
+    /// See [`identity`].
     pub fn uuid(&self) -> Result<driver::Uuid, DeviceError> {
-        let mut uuid = [0; 16];
-        // SAFETY: plain query into a local.
-        check("ask for the device's identity", unsafe {
-            driver::cuDeviceGetUuid(&mut uuid, find_device(self.ordinal)?)
-        })?;
-        Ok(uuid)
+        identity(self.ordinal)
     }
 
     /// Bytes that are free.
@@ -127,6 +122,17 @@ pub(super) fn find_device(ordinal: u32) -> Result<driver::Device, DeviceError> {
     // SAFETY: plain query into a local.
     check("open the device", unsafe { driver::cuDeviceGet(&mut device, ordinal as c_int) })?;
     Ok(device)
+}
+
+/// What tells a device from all others, whatever numbers processes give them.
+///
+/// # Errors
+/// No driver, one that is too old, or no device of this number.
+pub fn identity(ordinal: u32) -> Result<[u8; 16], DeviceError> {
+    let mut uuid = [0; 16];
+    // SAFETY: plain query into a local.
+    check("ask for the device's identity", unsafe { driver::cuDeviceGetUuid(&mut uuid, find_device(ordinal)?) })?;
+    Ok(uuid)
 }
 
 /// Bytes that are free on a device.

@@ -27,7 +27,7 @@ mod start;
 mod values;
 
 pub(crate) use context::{Event, Gpu, Graph, Stream};
-pub use context::{free_memory, n_devices};
+pub use context::{free_memory, identity, n_devices};
 pub(crate) use devices::Devices;
 pub(crate) use driver::Address;
 pub(crate) use host::HostBuffer;

@@ -19,6 +19,7 @@ use pogo_kernels::voxel::{
 use super::settings::{Method, only_cpu};
 use crate::call::Call;
 use crate::config::Exchange;
+use crate::device::all_or_the_cause;
 use crate::error::{Kept, SolveError};
 use crate::heap;
 use crate::interrupt::Interrupts;
@@ -100,8 +101,8 @@ impl<'a> Engine<'a> {
         let cpu = |_: &mut dyn Observer| Ok((Vec::new(), "cpu".to_owned()));
         let gpu = |first, _: &mut dyn Observer| {
             let devices = call.device.ordinals().unwrap_or_else(|| vec![first]);
-            let names: Vec<String> = devices.iter().map(|&device| device_name(device)).collect::<Result<_, _>>()?;
-            Ok((devices, names.join(", ")))
+            let names = names_of(&devices)?;
+            Ok((devices, names))
         };
         let (devices, device_name) = if call.team.is_several() {
             let devices = call.device.ordinals().unwrap_or_default();
@@ -268,7 +269,11 @@ impl<'a> Engine<'a> {
                 threads::in_pools(several.iter().zip(devices), team.threads_of_rank(self.call.settings.threads), make)?
             }
         };
-        let made = first_cause(made).map_err(|error| self.call.refuse(error));
+        let made = all_or_the_cause(made).map_err(|error| match error {
+            // The other rank says why.
+            DeviceError::OnRank { .. } => SolveError::Device(error),
+            error => self.call.refuse(error),
+        });
         let solvers = team.agree_each_time(made)?;
         for solver in &solvers {
             let report = solver.report();
@@ -295,7 +300,7 @@ impl<'a> Engine<'a> {
             None => solver.solve(fixed, forces, start, &mut |_, _| ControlFlow::Continue(())),
         };
         let solved = threads::in_pools(solvers.iter_mut().zip(of_first(progress)), n_threads, solve)?;
-        Ok(first_cause(solved).map(|mut solved| solved.swap_remove(0)))
+        Ok(all_or_the_cause(solved).map(|mut solved| solved.swap_remove(0)))
     }
 
     /// Solves a load case on the ranks of this process, of which the first says what comes of it.
@@ -322,12 +327,10 @@ fn of_first<'p, 'q>(progress: &'p mut Progress<'q>) -> impl Iterator<Item = Opti
     std::iter::once(Some(progress)).chain(std::iter::repeat_with(|| None))
 }
 
-/// All that was made, or the error of the device that has failed, not of those that wait for it.
-fn first_cause<T>(made: Vec<Result<T, DeviceError>>) -> Result<Vec<T>, DeviceError> {
-    let (made, failed): (Vec<_>, Vec<_>) = made.into_iter().partition(Result::is_ok);
-    let error =
-        failed.into_iter().filter_map(Result::err).min_by_key(|error| matches!(error, DeviceError::OnRank { .. }));
-    error.map_or_else(|| made.into_iter().collect(), Err)
+/// Names of devices, one after the other.
+fn names_of(devices: &[u32]) -> Result<String, DeviceError> {
+    let names: Vec<String> = devices.iter().map(|&device| device_name(device)).collect::<Result<_, _>>()?;
+    Ok(names.join(", "))
 }
 
 /// Names of the devices of all ranks, or `cpu`. Collective.
@@ -335,12 +338,8 @@ fn names_of_ranks(call: &Call<'_>, devices: &[u32]) -> Result<String, SolveError
     if call.n_devices_of_team()? == 0 {
         return Ok("cpu".into());
     }
-    let names = || -> Result<String, DeviceError> {
-        call.device.wait()?;
-        let names: Vec<String> = devices.iter().map(|&device| device_name(device)).collect::<Result<_, _>>()?;
-        Ok(names.join(", "))
-    };
-    let own = call.team.agree_so_far(names().map_err(|error| call.refuse(error)))?;
+    let names = call.device.wait().and_then(|()| names_of(devices));
+    let own = call.team.agree_so_far(names.map_err(|error| call.refuse(error)))?;
     let [ranks] = &call.team.local[..] else { return Ok(own) };
     let all = ranks.all_gather(own.into_bytes());
     Ok(all.iter().map(|name| String::from_utf8_lossy(name)).collect::<Vec<_>>().join(", "))
