@@ -9,9 +9,12 @@
 //!     20      4  number of sections
 //!     24      8  file length
 //!     32      8  bond: xxh3-64 of the names, lengths and checksums of all sections, with a seed of its own
-//!     40     40  for each section: name (16, zero-padded), offset (8), length (8), xxh3-64 of its bytes (8)
+//!     40     40  for each section: name (16, zero-padded), offset (8), length (8), checksum of its bytes (8)
 //!  H − 8      8  xxh3-64 of the header up to here
 //! ```
+//!
+//! The checksum of up to 4 MiB is their xxh3-64. That of more is the xxh3-64 of the xxh3-64s of all pieces of 4 MiB, eight bytes
+//! each; the last piece may be shorter.
 //!
 //! All numbers are little-endian. Sections follow in the order of the table, each at the next multiple of 64; the bytes
 //! between are zero. The last section ends the file. Hence every byte is under a checksum or known to be zero.
@@ -33,8 +36,9 @@ use rkyv::{
     rancor::{BoxedError, Source},
     ser::{Positional, Writer, allocator::ArenaHandle},
 };
-use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use super::checksum::{self, Checksum};
 use super::{BlockError, Recipe};
 use crate::system::inputs;
 use crate::write::write_atomically;
@@ -42,7 +46,7 @@ use crate::write::write_atomically;
 /// First bytes of every block file; a transfer that converts line ends or strips bit 7 breaks them.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89POGO\r\n\x1a";
 /// Raised whenever the meaning of a byte changes.
-pub(crate) const VERSION: u32 = 24;
+pub(crate) const VERSION: u32 = 25;
 const BYTE_ORDER: u32 = 0x0102_0304;
 const FIXED: usize = 40;
 /// Seed of the bond, so that it is no hash that a tool takes over some bytes of the file.
@@ -62,7 +66,7 @@ pub struct SectionInfo {
     pub offset: u64,
     /// Length, bytes.
     pub bytes: u64,
-    /// xxh3-64 of those bytes.
+    /// Checksum of those bytes.
     pub checksum: u64,
 }
 
@@ -128,9 +132,9 @@ impl<'a> ContainerWriter<'a> {
         debug_assert!(name.len() <= NAME && self.sections.len() < self.n_sections);
         let offset = align(self.position);
         self.out.write_all(&[0; ALIGNMENT as usize][..(offset - self.position) as usize])?;
-        let writer = SectionWriter { out: self.out, hash: Xxh3::new(), bytes: 0 };
+        let writer = SectionWriter { out: self.out, checksum: Checksum::default(), bytes: 0 };
         let writer = to_bytes_in::<_, BoxedError>(value, writer).map_err(io::Error::other)?;
-        let (bytes, checksum) = (writer.bytes as u64, writer.hash.digest());
+        let (bytes, checksum) = (writer.bytes as u64, writer.checksum.digest());
         self.sections.push(SectionInfo { name: name.to_owned(), offset, bytes, checksum });
         self.position = offset + bytes;
         Ok(())
@@ -145,10 +149,10 @@ impl<'a> ContainerWriter<'a> {
     }
 }
 
-/// Where rkyv writes a section: hashes what passes.
+/// Where rkyv writes a section, with the checksum of what passes.
 pub struct SectionWriter<'a> {
     out: &'a mut BufWriter<File>,
-    hash: Xxh3,
+    checksum: Checksum,
     bytes: usize,
 }
 
@@ -162,7 +166,7 @@ impl<E: Source> Writer<E> for SectionWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<(), E> {
         // In pieces that stay in the cache between the hash and the copy into the kernel.
         for piece in bytes.chunks(1 << 18) {
-            self.hash.update(piece);
+            self.checksum.update(piece);
             self.out.write_all(piece).map_err(E::new)?;
         }
         self.bytes += bytes.len();
@@ -322,7 +326,7 @@ pub fn repair(file: &mut [u8]) -> bool {
     }
     let Ok(mut sections) = table(file, length, n_sections) else { return false };
     for (index, section) in sections.iter_mut().enumerate() {
-        section.checksum = xxh3_64(&file[section.range()]);
+        section.checksum = checksum::of(&file[section.range()]);
         let at = FIXED + ENTRY * index + NAME + 16;
         file[at..at + 8].copy_from_slice(&section.checksum.to_le_bytes());
     }

@@ -76,9 +76,9 @@ pub enum BlockError {
     Checksum {
         path: PathBuf,
         section: String,
-        /// xxh3 in the header.
+        /// That in the header.
         expected: u64,
-        /// xxh3 of the bytes.
+        /// That of the bytes.
         found: u64,
     },
     /// A section whose bytes are not what its type allows.

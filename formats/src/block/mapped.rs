@@ -10,9 +10,8 @@ use rkyv::{
     bytecheck::CheckBytes,
     rancor::BoxedError,
 };
-use xxhash_rust::xxh3::xxh3_64;
 
-use super::{BlockError, Provenance, SectionInfo, container};
+use super::{BlockError, Provenance, SectionInfo, checksum, container};
 use crate::system::maps::Map;
 
 /// What all block files have in common: a mapped file whose header is right and whose provenance could be read.
@@ -142,12 +141,13 @@ impl Container {
         }
     }
 
-    /// Verifies every checksum: any single flipped bit is found. Reads the file once, at the speed of memory.
+    /// Verifies every checksum by all threads: any single flipped bit is found. Reads the file once, at the speed of memory.
     ///
     /// # Errors
     /// The first section whose bytes have changed.
     pub fn verify_checksums(&self) -> Result<(), BlockError> {
-        let found: Vec<u64> = self.sections.par_iter().map(|section| xxh3_64(&self.map[section.range()])).collect();
+        let found: Vec<u64> =
+            self.sections.par_iter().map(|section| checksum::of(&self.map[section.range()])).collect();
         for (section, found) in self.sections.iter().zip(found) {
             if found != section.checksum {
                 let (path, section, expected) = (self.path.clone(), section.name.clone(), section.checksum);

@@ -7,6 +7,7 @@
 
 pub(crate) mod cast;
 pub(crate) mod check;
+mod checksum;
 pub(crate) mod container;
 #[cfg(test)]
 pub(crate) mod damage;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use rkyv::rancor::BoxedError;
-use xxhash_rust::xxh3::xxh3_64;
 
+use super::checksum;
 use super::container::SectionInfo;
 use super::provenance::{ArchivedProvenance, Provenance, Source};
 
@@ -22,7 +22,7 @@ impl Recipe {
     pub(super) fn of(path: &Path, file: &[u8], sections: &[SectionInfo]) -> Option<Self> {
         let section = sections.iter().find(|section| section.name == "provenance")?;
         let bytes = file.get(section.range())?;
-        if xxh3_64(bytes) != section.checksum {
+        if checksum::of(bytes) != section.checksum {
             return None;
         }
         let archived = rkyv::access::<ArchivedProvenance, BoxedError>(bytes).ok()?;
