@@ -185,7 +185,7 @@ fn address_space() -> Option<Limit> {
     space.into_iter().chain(data).min_by_key(|limit| limit.bytes)
 }
 
-/// The system's allocator, which remembers that it has failed.
+/// The system's allocator, which remembers that it has failed, and asks for large pages for large allocations.
 #[derive(Debug)]
 pub struct Watched;
 
@@ -195,8 +195,32 @@ static FAILED: AtomicUsize = AtomicUsize::new(0);
 fn watched(pointer: *mut u8, bytes: usize) -> *mut u8 {
     if pointer.is_null() {
         FAILED.store(bytes.max(1), Ordering::Relaxed);
+    } else if bytes >= LARGE {
+        ask_for_large_pages(pointer, bytes);
     }
     pointer
+}
+
+/// Bytes from which on an allocation asks for large pages.
+const LARGE: usize = 2 * LARGE_PAGE;
+/// Bytes of a large page of x86-64.
+const LARGE_PAGE: usize = 2 << 20;
+
+/// Asks for large pages within an allocation. The system then clears 2 MB at a time instead of 4 kB, threads that touch new memory
+/// wait for each other 512 times less often, and the processor finds an address with fewer steps. Many systems give them only to
+/// those who ask (`/sys/kernel/mm/transparent_hugepage/enabled`).
+fn ask_for_large_pages(pointer: *mut u8, bytes: usize) {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    {
+        let before = pointer.align_offset(LARGE_PAGE);
+        let length = bytes.saturating_sub(before) / LARGE_PAGE * LARGE_PAGE;
+        if length > 0 {
+            // SAFETY: whole pages within the allocation; the advice changes nothing of what they hold. If it is not taken, small pages
+            // do as well.
+            unsafe { libc::madvise(pointer.add(before).cast(), length, libc::MADV_HUGEPAGE) };
+        }
+    }
+    let _ = (pointer, bytes);
 }
 
 // SAFETY: all is left to the system's allocator.

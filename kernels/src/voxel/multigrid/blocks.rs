@@ -104,7 +104,9 @@ impl Blocks {
             let before = first[first.len() - 1];
             first.extend(ends.into_iter().map(|end| before + end));
         }
-        Self { first, value: vec![[0.0; 9]; column.len()], column }
+        // Written by all threads: pages that are read before they are written are made twice.
+        let value = rayon::iter::repeat_n([0.0; 9], column.len()).collect();
+        Self { first, value, column }
     }
 
     /// Adds the matrices of all elements in one order; `matrix(element, memory, out)` overwrites `out`, with memory that `new`
