@@ -66,7 +66,7 @@ macro_rules! add_part {
     };
 }
 
-pub(super) use {amplitudes, k, one, three, two};
+pub(super) use {add_part, amplitudes, k, one, three, two};
 
 /// [`Cube::blocks`](super::cube::Cube::blocks) of a part of the stiffness.
 pub(super) type Part<T> = [[[T; 3]; 3]; 8];

@@ -5,6 +5,7 @@
 mod bricks;
 mod cube;
 pub(crate) mod elements;
+mod energy;
 mod fine;
 mod forces;
 mod gpu;
@@ -26,6 +27,7 @@ pub(crate) mod tests;
 pub(crate) mod vectors;
 
 pub use cube::Cube;
+pub use energy::EnergyDensities;
 pub use gpu::{FineReport, GpuSolverReport, GpuStaticSolver, Measurement, gpu_modules, measure_fine_level};
 pub use iteration::{Solution, SolverSettings};
 pub use multigrid::{CycleKind, CycleSettings};

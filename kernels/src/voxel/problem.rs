@@ -37,7 +37,7 @@ impl Moduli<'_> {
 
 /// Lamé's constants of a class of elements, over its Young's modulus.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Lame([f64; 2]);
+pub struct Lame(pub(super) [f64; 2]);
 
 impl Lame {
     /// Of Poisson's ratio ν in (−1, 0.5).

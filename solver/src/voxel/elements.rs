@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use pogo_formats::voxel::{BrickNodes, BricksView, NO_BRICK, VoxelSetup};
-use pogo_kernels::voxel::Moduli;
+use pogo_kernels::voxel::{EnergyDensities, Lame, Moduli};
 use rayon::prelude::*;
 
 use super::element::{Cube, N_DOFS};
@@ -12,8 +12,8 @@ use super::element::{Cube, N_DOFS};
 #[derive(Debug, Clone)]
 pub(super) struct Matter<'a> {
     pub moduli: Moduli<'a>,
-    /// The cube of all elements, or one for each class.
-    cubes: Vec<Cube>,
+    /// The cube of all elements, or one for each class, and its Lamé's constants.
+    cubes: Vec<(Cube, Lame)>,
 }
 
 impl<'a> Matter<'a> {
@@ -21,11 +21,20 @@ impl<'a> Matter<'a> {
     pub fn new(moduli: Moduli<'a>, setup: &VoxelSetup) -> Self {
         let ratios = setup.ratios();
         let ratios = if ratios.is_empty() { vec![setup.one_ratio()] } else { ratios };
-        Self { moduli, cubes: ratios.into_iter().map(Cube::new).collect() }
+        Self { moduli, cubes: ratios.into_iter().map(|ratio| (Cube::new(ratio), Lame::new(ratio))).collect() }
     }
 
     /// The cube of an element, whose modulus is 1.
     pub fn cube(&self, element: u32) -> &Cube {
+        &self.of(element).0
+    }
+
+    /// Lamé's constants of an element over its modulus.
+    pub fn lame(&self, element: u32) -> Lame {
+        self.of(element).1
+    }
+
+    fn of(&self, element: u32) -> &(Cube, Lame) {
         match (&self.cubes[..], self.moduli) {
             (several @ [_, _, ..], Moduli::Classes { class, .. }) => &several[usize::from(class[element as usize])],
             (one, _) => &one[0],
@@ -39,7 +48,7 @@ impl<'a> Matter<'a> {
 }
 
 /// An element with its nodes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Element {
     /// Number of the element.
     pub number: u32,
@@ -63,9 +72,39 @@ pub(super) fn for_brick(bricks: &BricksView<'_>, brick: usize, table: &mut Brick
     }
 }
 
+/// Calls `act` for up to eight elements of a brick at a time, in order.
+fn for_eights(bricks: &BricksView<'_>, brick: usize, table: &mut BrickNodes, mut act: impl FnMut(&[Element])) {
+    let (mut eight, mut n) = ([Element::default(); 8], 0);
+    for_brick(bricks, brick, table, |element| {
+        eight[n] = element;
+        n += 1;
+        if n == eight.len() {
+            act(&eight);
+            n = 0;
+        }
+    });
+    if n > 0 {
+        act(&eight[..n]);
+    }
+}
+
 /// Displacements of an element's nodes.
 pub(super) fn gather(displacement: &[f64], nodes: &[u32; 8]) -> [f64; N_DOFS] {
     std::array::from_fn(|dof| displacement[3 * nodes[dof / 3] as usize + dof % 3])
+}
+
+/// Energy densities of up to eight elements, were their edge and modulus 1.
+pub(super) fn unit_energies(matter: &Matter<'_>, displacement: &[f64], elements: &[Element]) -> EnergyDensities {
+    let mut lame = [matter.lame(elements[0].number); 8];
+    let mut corners = [[[0.0; 8]; 8]; 3];
+    for (lane, element) in elements.iter().enumerate() {
+        lame[lane] = matter.lame(element.number);
+        for (c, &node) in element.nodes.iter().enumerate() {
+            let u = &displacement[3 * node as usize..3 * node as usize + 3];
+            (0..3).for_each(|d| corners[d][c][lane] = u[d]);
+        }
+    }
+    EnergyDensities::new(&lame, &corners)
 }
 
 /// Bricks handled in one piece; the order of the results does not depend on the threads.
@@ -137,11 +176,11 @@ pub(super) fn each_of_pieces<T: Send>(
     in_pieces(bricks, 0..bricks.n_bricks().div_ceil(PIECE), |_| true, act)
 }
 
-/// Fills tables with what `values` gives for each element, and adds up its last number, piece by piece.
+/// Fills tables with what `values` gives for up to eight elements at a time, and adds up their last numbers, piece by piece.
 pub(super) fn fill<const N: usize>(
     bricks: &BricksView<'_>,
     mut tables: [&mut [f32]; N],
-    values: impl Fn(&Element) -> ([f32; N], f64) + Sync,
+    values: impl Fn(&[Element], &mut [([f32; N], f64)]) + Sync,
 ) -> f64 {
     let first = |piece: usize| bricks.element_first[bricks.n_bricks().min(piece * PIECE)] as usize;
     let pieces = (0..bricks.n_bricks().div_ceil(PIECE)).map(|piece| {
@@ -152,11 +191,14 @@ pub(super) fn fill<const N: usize>(
     let of_piece = |(piece, mut tables): (usize, [&mut [f32]; N])| {
         let (mut sum, mut table) = (0.0, BrickNodes::default());
         for brick in piece * PIECE..bricks.n_bricks().min((piece + 1) * PIECE) {
-            for_brick(bricks, brick, &mut table, |element| {
-                let at = element.number as usize - first(piece);
-                let (of_element, summand) = values(&element);
-                tables.iter_mut().zip(of_element).for_each(|(table, value)| table[at] = value);
-                sum += summand;
+            for_eights(bricks, brick, &mut table, |elements| {
+                let mut found = [([0.0; N], 0.0); 8];
+                values(elements, &mut found);
+                for (element, (of_element, summand)) in elements.iter().zip(found) {
+                    let at = element.number as usize - first(piece);
+                    tables.iter_mut().zip(of_element).for_each(|(table, value)| table[at] = value);
+                    sum += summand;
+                }
             });
         }
         sum

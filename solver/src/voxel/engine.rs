@@ -145,7 +145,7 @@ impl<'a> Engine<'a> {
 
     /// Gives the memory of the preconditioner back.
     pub fn release(&mut self) {
-        self.last = None;
+        timed("release", || self.last = None);
     }
 
     /// Solves one load case under these forces, not those of `problem`, from `start` where it is given. Returns the

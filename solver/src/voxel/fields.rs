@@ -10,7 +10,7 @@ use pogo_formats::write::image_data::{ImageArray, ImageGrid};
 use rayon::prelude::*;
 
 use super::element::von_mises;
-use super::elements::{Element, for_brick, gather, internal_force};
+use super::elements::{Element, for_brick, gather, internal_force, unit_energies};
 use super::results::Solution;
 
 const VOIGT: &[&str] = &["XX", "YY", "ZZ", "YZ", "XZ", "XY"];
@@ -36,13 +36,14 @@ fn values(solution: &Solution<'_>, quantity: VoxelQuantity, element: &Element) -
     let u = gather(solution.displacement, &element.nodes);
     let strain = || cube.strain(&u).map(|e| e / h);
     let stress = || cube.stress(&strain()).map(|s| s * young);
+    let unit_energy = || unit_energies(solution.matter, solution.displacement, &[*element]).mean[0];
     let scalar = |value: f64| [value, 0.0, 0.0, 0.0, 0.0, 0.0];
     match quantity {
         VoxelQuantity::Strain => strain(),
         VoxelQuantity::Stress => stress(),
         VoxelQuantity::VonMises => scalar(von_mises(&stress())),
-        VoxelQuantity::EnergyDensity => scalar(cube.energy_density(&u) * young / (h * h)),
-        VoxelQuantity::EffectiveStrain => scalar((2.0 * cube.energy_density(&u).max(0.0)).sqrt() / h),
+        VoxelQuantity::EnergyDensity => scalar(unit_energy() * young / (h * h)),
+        VoxelQuantity::EffectiveStrain => scalar((2.0 * unit_energy().max(0.0)).sqrt() / h),
         VoxelQuantity::Modulus => scalar(young),
         VoxelQuantity::Displacement | VoxelQuantity::Force => [0.0; 6],
     }

@@ -8,7 +8,7 @@ use pogo_formats::write::OutputError;
 use pogo_formats::write::plot::{Look, Spread, movie};
 use pogo_formats::write::report::Report;
 
-use super::elements::gather;
+use super::elements::{Element, unit_energies};
 use super::results::Solution;
 
 /// Most frames of a movie: of more layers, so many are shown.
@@ -29,9 +29,10 @@ fn look(setup: &VoxelSetup, case: &str) -> Look {
 /// Strain energy density of an element, in the unit of its modulus.
 fn energy_density<'a>(solution: &'a Solution<'_>) -> impl Fn(u32, &[u32; 8]) -> f64 + use<'a> {
     let area = solution.mesh.spacing * solution.mesh.spacing;
-    move |element, nodes| {
-        let unit = solution.matter.cube(element).energy_density(&gather(solution.displacement, nodes));
-        unit * solution.matter.young(element) / area
+    move |number, &nodes| {
+        let element = Element { number, nodes, ..Element::default() };
+        let unit = unit_energies(solution.matter, solution.displacement, &[element]);
+        unit.mean[0] * solution.matter.young(number) / area
     }
 }
 

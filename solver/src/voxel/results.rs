@@ -4,7 +4,7 @@ use pogo_formats::voxel::setup::{Analysis, LoadCase, NodeRegion};
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 
 use super::case::{Conditions, coordinates, magnitude};
-use super::elements::{Matter, fill, gather, internal_force};
+use super::elements::{Matter, fill, internal_force, unit_energies};
 
 /// Reactions: K u − f at prescribed degrees of freedom, nil elsewhere.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -13,6 +13,18 @@ pub(super) struct Reactions {
     pub nodes: Vec<u32>,
     /// Components of each force.
     pub forces: Vec<[f64; 3]>,
+}
+
+/// What the elements of a model store.
+pub(super) struct Energies {
+    /// Strain-energy density of each element.
+    pub density: Vec<f32>,
+    /// Effective strain √(2 U / E) of each element.
+    pub mean_strain: Vec<f32>,
+    /// Effective strain of each element by the strain at its centre: √(ε : D ε / E).
+    pub central_strain: Vec<f32>,
+    /// Strain energy of all elements.
+    pub total: f64,
 }
 
 /// A solution with what is needed to read it.
@@ -54,32 +66,24 @@ impl Solution<'_> {
         Reactions { nodes, forces }
     }
 
-    /// Strain-energy density and effective strain of each element, and the whole strain energy.
-    pub fn energies(&self) -> (Vec<f32>, Vec<f32>, f64) {
-        let (h, displacement) = (self.mesh.spacing, self.displacement);
+    /// What the elements store.
+    pub fn energies(&self) -> Energies {
+        let h = self.mesh.spacing;
         let n = self.mesh.bricks.n_elements();
-        let (mut density, mut effective) = (vec![0.0; n], vec![0.0; n]);
+        let mut out =
+            Energies { density: vec![0.0; n], mean_strain: vec![0.0; n], central_strain: vec![0.0; n], total: 0.0 };
+        let tables = [&mut out.density[..], &mut out.mean_strain, &mut out.central_strain];
         // Added up by pieces, so that the sum is the same for every number of threads.
-        let total = fill(&self.mesh.bricks, [&mut density, &mut effective], |element| {
-            let cube = self.matter.cube(element.number);
-            let unit = cube.energy_density(&gather(displacement, &element.nodes)) / (h * h);
-            let u = unit * self.matter.young(element.number);
-            ([u as f32, (2.0 * unit.max(0.0)).sqrt() as f32], u)
+        let total = fill(&self.mesh.bricks, tables, |elements, found| {
+            let unit = unit_energies(self.matter, self.displacement, elements);
+            for (lane, (element, found)) in elements.iter().zip(found).enumerate() {
+                let u = unit.mean[lane] * self.matter.young(element.number) / (h * h);
+                let effective = |unit: f64| ((2.0 * unit.max(0.0)).sqrt() / h) as f32;
+                *found = ([u as f32, effective(unit.mean[lane]), effective(unit.centre[lane])], u);
+            }
         });
-        (density, effective, total * h * h * h)
-    }
-
-    /// Effective strain of each element by the strain at its centre: √(ε : D ε / E).
-    pub fn central_strains(&self) -> Vec<f32> {
-        let (h, displacement) = (self.mesh.spacing, self.displacement);
-        let mut strains = vec![0.0; self.mesh.bricks.n_elements()];
-        fill(&self.mesh.bricks, [&mut strains], |element| {
-            let cube = self.matter.cube(element.number);
-            let strain = cube.strain(&gather(displacement, &element.nodes));
-            let twice = strain.iter().zip(cube.stress(&strain)).map(|(e, s)| e * s).sum::<f64>();
-            ([(twice.max(0.0).sqrt() / h) as f32], 0.0)
-        });
-        strains
+        out.total = total * h * h * h;
+        out
     }
 
     /// Mean displacement of a face's nodes.

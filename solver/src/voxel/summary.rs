@@ -30,7 +30,7 @@ pub(super) fn summarise(
     reactions: &Reactions,
 ) -> CaseSummary {
     let mesh = solution.mesh;
-    let (density, effective, strain_energy) = solution.energies();
+    let energies = solution.energies();
     let largest = |node: &[f64]| node.iter().map(|u| u * u).sum::<f64>();
     let bins = setup.output.histogram_bins;
     let failure_of = || {
@@ -42,20 +42,23 @@ pub(super) fn summarise(
                 }
                 _ => reactions.sum(&high),
             };
-            match setup.output.failure_energy {
-                FailureEnergy::Centre => failure(&solution.central_strains(), &setup.output, load),
-                FailureEnergy::Mean => failure(&effective, &setup.output, load),
-            }
+            let strains = match setup.output.failure_energy {
+                FailureEnergy::Centre => &energies.central_strain,
+                FailureEnergy::Mean => &energies.mean_strain,
+            };
+            failure(strains, &setup.output, load)
         })
     };
     // Each goes through all elements, and they wait for nothing of each other.
-    let ((failure, energy_density), effective_strain) =
-        rayon::join(|| rayon::join(failure_of, || histogram(&density, bins)), || histogram(&effective, bins));
+    let ((failure, energy_density), effective_strain) = rayon::join(
+        || rayon::join(failure_of, || histogram(&energies.density, bins)),
+        || histogram(&energies.mean_strain, bins),
+    );
     CaseSummary {
         name: case.name.clone(),
         imbalance: imbalance(reactions, conditions),
         reaction: named_reactions(mesh, setup, case, reactions),
-        strain_energy,
+        strain_energy: energies.total,
         max_displacement: solution.displacement.par_chunks(3).map(largest).reduce(|| 0.0, f64::max).sqrt(),
         apparent: apparent(solution, setup, reactions),
         energy_density,
