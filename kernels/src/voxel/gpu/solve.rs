@@ -58,9 +58,9 @@ pub struct GpuSolverReport {
     pub memory: MemoryReport,
     /// Number of degrees of freedom.
     pub n_dofs: u64,
-    /// Making the hierarchy on the host, s.
+    /// Making the hierarchy on the host, while the finest level is placed, s.
     pub host_seconds: f64,
-    /// Tables of the finest level and all copies to the device, s.
+    /// Tables of the coarse levels for the device, and their copies, s.
     pub device_seconds: f64,
     /// Degrees of freedom of the coarse levels.
     pub levels: Vec<usize>,

@@ -88,7 +88,7 @@ pub(super) struct Placed {
     pub kernels: Vec<Kernels>,
     level_sizes: Vec<usize>,
     host_seconds: f64,
-    /// When the copies to the devices began.
+    /// When the copies of the coarse levels to the devices began.
     began: Instant,
     pub arena: Arena,
 }
@@ -114,13 +114,21 @@ impl Placed {
         devices.require(own(needs.vectors) + 2 * problem.bricks.n_nodes() as u64, reserve, ADVICE)?;
 
         let began = Instant::now();
-        let coarse = timed("hierarchy", || hierarchy(problem, &settings, parts.n == 1));
-        let host_seconds = began.elapsed().as_secs_f64();
+        let (mut coarse, mut host_seconds) = (None, 0.0);
+        // The thread that has entered the devices places the finest level meanwhile.
+        let fine = rayon::in_place_scope(|scope| {
+            scope.spawn(|_| {
+                coarse = Some(timed("hierarchy", || hierarchy(problem, &settings, parts.n == 1)));
+                host_seconds = began.elapsed().as_secs_f64();
+            });
+            let make_fine = || FineLevel::new(&devices, problem, largest_bound(problem.ratios), parts);
+            timed("finest level", make_fine)
+        });
+        let Some(coarse) = coarse else { unreachable!("the scope has made the hierarchy") };
         check_bottom(&coarse)?;
+        let fine = fine?;
 
         let began = Instant::now();
-        let make_fine = || FineLevel::new(&devices, problem, largest_bound(problem.ratios), parts);
-        let fine = timed("finest level", make_fine)?;
         let _copy = timings::stage("copy to devices");
         let further = problem.bricks.n_elements() as u64 * if fine.one_modulus() { 0 } else { 4 };
         let mut arena = parts.arena(&devices);
