@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use pogo_formats::timings;
 use pogo_kernels::device::{DeviceError, Starting};
 
 use crate::config::DeviceChoice;
@@ -85,6 +86,7 @@ impl Device {
     /// # Errors
     /// There is no such device, or it could not be started.
     pub fn wait(&self) -> Result<(), DeviceError> {
+        let _wait = timings::stage("wait for the device");
         let mut starting = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
         starting.iter_mut().try_for_each(Starting::wait)
     }

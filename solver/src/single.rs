@@ -1,12 +1,13 @@
 //! Numbers that single precision cannot hold: they are refused before the first step, not found as NaN behind it.
 
 use pogo_kernels::dynamics::{Constraint, NodalForce};
+use rayon::prelude::*;
 
 use crate::call::Call;
 use crate::error::SolveError;
 
 /// Whether single precision holds a number that is not 0.
-pub(crate) fn holds(value: f64) -> bool {
+fn holds(value: f64) -> bool {
     (value as f32).is_normal()
 }
 
@@ -19,9 +20,17 @@ impl Held<'_, '_> {
         if (value as f32).is_finite() { Ok(()) } else { Err(self.refusal(value, &what())) }
     }
 
-    /// Refuses a number that becomes infinite, or 0.
-    pub fn check_positive(&self, value: f64, what: impl FnOnce() -> String) -> Result<(), SolveError> {
-        if holds(value) { Ok(()) } else { Err(self.refusal(value, &what())) }
+    /// Refuses the first of `n` numbers that becomes infinite, or 0. All threads look for it.
+    pub fn check_positive(
+        &self,
+        n: usize,
+        value: impl Fn(usize) -> f64 + Sync,
+        what: impl FnOnce(usize) -> String,
+    ) -> Result<(), SolveError> {
+        match (0..n).into_par_iter().find_first(|&i| !holds(value(i))) {
+            Some(i) => Err(self.refusal(value(i), &what(i))),
+            None => Ok(()),
+        }
     }
 
     fn refusal(&self, value: f64, what: &str) -> SolveError {

@@ -25,7 +25,7 @@ pub struct Simplices<'a> {
 }
 
 /// Numbers on nodes or elements.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub enum Values<'a> {
     /// Written as Float64.
     F64(&'a [f64]),
@@ -35,10 +35,33 @@ pub enum Values<'a> {
     U32(&'a [u32]),
     /// Written as Int64: labels, −1 for none.
     I64(&'a [i64]),
+    /// Made while they are written.
+    Made(Made<'a>),
+}
+
+/// Numbers that are not in memory, but made by all threads while they are written.
+#[derive(Clone, Copy)]
+pub struct Made<'a> {
+    /// As what they are written.
+    pub number: Number,
+    /// Called by the thread that writes, before the first number is made. It may wait for what they are made from.
+    pub ready: &'a (dyn Fn() + Sync),
+    /// Appends the numbers of some nodes or elements, little-endian.
+    pub put: &'a Put<'a>,
+}
+
+/// See [`Made::put`].
+pub type Put<'a> = dyn Fn(&[u32], &mut Vec<u8>) + Sync + 'a;
+
+impl<'a> Made<'a> {
+    /// Numbers for which nothing has to be waited.
+    pub fn new(number: Number, put: &'a Put<'a>) -> Self {
+        Self { number, ready: &|| (), put }
+    }
 }
 
 /// An array by name.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct DataArray<'a> {
     pub name: &'a str,
@@ -55,24 +78,40 @@ impl Values<'_> {
             Self::F32(_) => Number::F32,
             Self::U32(_) => Number::U32,
             Self::I64(_) => Number::I64,
+            Self::Made(made) => made.number,
         }
     }
 
-    fn len(&self) -> usize {
+    /// How many there are, if they are there.
+    fn len(&self) -> Option<usize> {
         match self {
-            Self::F64(values) => values.len(),
-            Self::F32(values) => values.len(),
-            Self::U32(values) => values.len(),
-            Self::I64(values) => values.len(),
+            Self::F64(values) => Some(values.len()),
+            Self::F32(values) => Some(values.len()),
+            Self::U32(values) => Some(values.len()),
+            Self::I64(values) => Some(values.len()),
+            Self::Made(_) => None,
         }
     }
 
-    fn put(&self, bytes: &mut Vec<u8>, at: usize) {
+    /// Appends the numbers of some nodes or elements, `n` each.
+    fn put(&self, bytes: &mut Vec<u8>, places: &[u32], n: usize) {
+        fn each<V: Copy, const B: usize>(
+            bytes: &mut Vec<u8>,
+            values: &[V],
+            (places, n): (&[u32], usize),
+            to_bytes: impl Fn(V) -> [u8; B],
+        ) {
+            for &place in places {
+                let values = &values[n * place as usize..][..n];
+                values.iter().for_each(|&value| bytes.extend_from_slice(&to_bytes(value)));
+            }
+        }
         match self {
-            Self::F64(values) => bytes.extend_from_slice(&values[at].to_le_bytes()),
-            Self::F32(values) => bytes.extend_from_slice(&values[at].to_le_bytes()),
-            Self::U32(values) => bytes.extend_from_slice(&values[at].to_le_bytes()),
-            Self::I64(values) => bytes.extend_from_slice(&values[at].to_le_bytes()),
+            Self::F64(values) => each(bytes, values, (places, n), f64::to_le_bytes),
+            Self::F32(values) => each(bytes, values, (places, n), f32::to_le_bytes),
+            Self::U32(values) => each(bytes, values, (places, n), u32::to_le_bytes),
+            Self::I64(values) => each(bytes, values, (places, n), i64::to_le_bytes),
+            Self::Made(made) => (made.put)(places, bytes),
         }
     }
 }
@@ -85,10 +124,10 @@ fn pieces(order: &[u32]) -> Vec<&[u32]> {
 }
 
 /// Writes the bytes that `put` makes of the places of an order.
-fn write_in_pieces(out: &mut dyn Write, order: &[u32], put: impl Fn(u32, &mut Vec<u8>) + Sync) -> io::Result<()> {
+fn write_in_pieces(out: &mut dyn Write, order: &[u32], put: impl Fn(&[u32], &mut Vec<u8>) + Sync) -> io::Result<()> {
     let bytes_of = |piece: &[u32]| {
         let mut bytes = Vec::with_capacity(8 * piece.len());
-        piece.iter().for_each(|&index| put(index, &mut bytes));
+        put(piece, &mut bytes);
         bytes
     };
     in_pieces(&pieces(order), bytes_of, |bytes| out.write_all(&bytes))
@@ -98,9 +137,10 @@ impl<'a> DataArray<'a> {
     fn in_order(&self, order: &Arc<[u32]>) -> GridArray<'a> {
         let (DataArray { name, components, values }, order) = (*self, order.clone());
         let fill: Fill<'a> = Box::new(move |out| {
-            write_in_pieces(out, &order, |index, bytes| {
-                (0..components).for_each(|k| values.put(bytes, components * index as usize + k));
-            })
+            if let Values::Made(made) = values {
+                (made.ready)();
+            }
+            write_in_pieces(out, &order, |places, bytes| values.put(bytes, places, components))
         });
         GridArray::new(name, values.number(), components, Lasting::Always, fill)
     }
@@ -119,8 +159,9 @@ pub fn grid<'a>(
     let Simplices { coordinates, elements, corners, point_of_node, cell_of_element } = *mesh;
     let (n, m) = (point_of_node.len(), cell_of_element.len());
     for (arrays, count) in [(nodal, n), (elemental, m)] {
-        if let Some(array) = arrays.iter().find(|array| array.values.len() != array.components * count) {
-            let what = format!("{} has {} values for {count} places", array.name, array.values.len());
+        let is_wrong = |array: &&DataArray<'_>| array.values.len().is_some_and(|n| n != array.components * count);
+        if let Some(array) = arrays.iter().find(is_wrong) {
+            let what = format!("{} has {} values for {count} places", array.name, array.values.len().unwrap_or(0));
             return Err(OutputError::shape(path, what));
         }
     }
@@ -175,8 +216,11 @@ mod tests {
         };
         let time = [0.0, 1.0, 2.0, 3.0, 4.0];
         let nodal = [DataArray { name: "arrival", components: 1, values: Values::F64(&time) }];
+        let half = |cells: &[u32], bytes: &mut Vec<u8>| {
+            cells.iter().for_each(|&cell| bytes.extend((cell as f32 + 0.5).to_le_bytes()));
+        };
         let elemental = [
-            DataArray { name: "speed", components: 1, values: Values::F32(&[0.5, 1.5]) },
+            DataArray { name: "speed", components: 1, values: Values::Made(Made::new(Number::F32, &half)) },
             DataArray { name: "pair", components: 2, values: Values::I64(&[1, -1, 2, -2]) },
         ];
         crate::write::vtu::write(&path, &grid(&path, &mesh, &nodal, &elemental).unwrap()).unwrap();

@@ -30,6 +30,9 @@ pub fn keeps_start<T: Real>(time: T, start: f64) -> bool {
     time.to_f64() >= start - rounding
 }
 
+/// Nodes whose predecessors are found in one go.
+const ROUND: usize = 1 << 14;
+
 /// Of each node the element through which the wave came, and the point where it entered that.
 ///
 /// Start nodes that keep their own time have none. Computed in f64.
@@ -45,7 +48,10 @@ pub fn predecessors<T: Real>(problem: &EikonalProblem, starts: &[(u32, f64)], ti
         let found = upwind(problem, time, node);
         found.map_or(Predecessor::NONE, |(element, weight)| Predecessor { element, weight: weight.map(|w| w as f32) })
     };
-    parallel::map(problem.mesh.n_nodes(), &of)
+    // In rounds: other work that asks for the threads, as writing does, gets them in between.
+    let n = problem.mesh.n_nodes();
+    let rounds = (0..n).step_by(ROUND).map(|first| parallel::map(ROUND.min(n - first), &|i| of(first + i)));
+    rounds.flatten().collect()
 }
 
 /// The element through which the wave came to a node, and the weights of its corners in the point where it entered. None where
@@ -111,9 +117,8 @@ pub(super) fn gradient<T: Real>(problem: &EikonalProblem, time: &[T], e: usize) 
     Some(std::array::from_fn(|c| (0..n).map(|i| fall[i] * dual[i][c]).sum::<f64>() / volume))
 }
 
-/// Speed of the wave in each element along its own direction, length / time: 1 / |∇φ|. 0 in blocked elements and where a corner is
+/// Speed of the wave in an element along its own direction, length / time: 1 / |∇φ|. 0 in blocked elements and where a corner is
 /// not reached; +∞ where all corners have the same time.
-pub fn conduction_speed<T: Real>(problem: &EikonalProblem, time: &[T]) -> Vec<f32> {
-    let of = |e: usize| gradient(problem, time, e).map_or(0.0, |g| (1.0 / dot(g, g).sqrt()) as f32);
-    parallel::map(problem.mesh.n_elements(), &of)
+pub fn conduction_speed<T: Real>(problem: &EikonalProblem, time: &[T], element: usize) -> f32 {
+    gradient(problem, time, element).map_or(0.0, |g| (1.0 / dot(g, g).sqrt()) as f32)
 }

@@ -31,12 +31,14 @@ pub(super) fn product<T: Real>(m: &[T; 6], e: [T; 3], f: [T; 3]) -> T {
 }
 
 /// Edge from corner k to corner l.
+#[inline(always)]
 pub(super) fn along(mesh: &EikonalMeshView, nodes: &[u32], k: usize, l: usize) -> [f64; 3] {
     let (from, to) = (mesh.point(nodes[k] as usize), mesh.point(nodes[l] as usize));
     std::array::from_fn(|c| to[c] - from[c])
 }
 
 /// Squares of the edges in the order of their places: six of a tetrahedron, three (01, 02, 12) of a triangle; +∞ if blocked.
+#[inline(always)]
 pub(super) fn squares<const E: usize>(mesh: &EikonalMeshView, metrics: &Metrics, e: usize) -> [f64; E] {
     let Some(m) = metrics.of(e) else { return [f64::INFINITY; E] };
     std::array::from_fn(|place| {

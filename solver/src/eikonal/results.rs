@@ -1,18 +1,21 @@
 //! Results of one set of starts.
 
+use std::sync::OnceLock;
+
 use pogo_formats::eikonal::setup::StartRegion;
 use pogo_formats::eikonal::summary::EikonalSummary;
 use pogo_formats::eikonal::{EikonalMeshView, nodes_of, second};
+use pogo_formats::system::threads;
 use pogo_formats::timings::timed;
 use pogo_formats::words::counted;
 use pogo_formats::write::fields::FieldFormat;
+use pogo_formats::write::grid::Number as VtkNumber;
 use pogo_formats::write::npy::{self, Number};
 use pogo_formats::write::report::{NAME, Panel};
-use pogo_formats::write::simplices::{self, DataArray, Simplices, Values};
+use pogo_formats::write::simplices::{self, DataArray, Made, Simplices, Values};
 use pogo_formats::write::write_atomically;
 use pogo_kernels::eikonal::{Predecessor, conduction_speed, exact_ball, predecessors};
 use pogo_kernels::simd::Real;
-use rayon::prelude::*;
 
 use super::context::Context;
 use super::pictures::Isochrones;
@@ -27,26 +30,81 @@ pub(super) fn write<T: Real + Number>(
     solved: &Solved<T>,
     summary: &mut EikonalSummary,
 ) -> Result<(), SolveError> {
-    let Context { setup, call, problem, .. } = context;
-    let (arrival, starts) = (&solved.arrival, &solved.starts);
-    let (mesh, folder) = (&problem.mesh, call.folder);
+    let Context { setup, call, .. } = context;
+    let arrival = &solved.arrival;
     summary.unreached = arrival.unreached as u64;
     summary.latest = context.latest(&arrival.time);
     if arrival.unreached > 0 {
         let text = format!("the wave reaches none of {}: their time is inf", counted(arrival.unreached, "node"));
         summary.warnings.push(text);
     }
+    let ends = path_ends(context)?;
+    let fields = call.settings.fields && setup.outputs.fields;
+    let time: Vec<f64> = arrival.time.iter().map(|t| t.to_f64()).collect();
+    write_times(context, &arrival.time, &time, summary)?;
+    let before = Before { context, solved, found: OnceLock::new() };
+    std::thread::scope(|scope| {
+        // They are found while the mesh is written. By one thread nothing is gained.
+        if (fields || !ends.is_empty()) && call.n_threads() > 1 {
+            // Without a thread, whoever needs them finds them.
+            let _ = threads::spawn_scoped(scope, "predecessors", || before.all().len());
+        }
+        if fields {
+            summary.files.push(timed("write fields", || write_fields(context, &arrival.time, &before))?);
+        }
+        if !ends.is_empty() {
+            let text = paths_csv(context, &solved.starts, &ends, &time, before.all());
+            write_atomically(&call.folder.join("paths.csv"), |out| std::io::Write::write_all(out, text.as_bytes()))?;
+            summary.files.push("paths.csv".into());
+        }
+        write_pictures(context, &time, summary)?;
+        if let Some((times, _)) = &solved.trees {
+            summary.files.extend(trees::write(context, &time, times)?);
+        }
+        Ok::<(), SolveError>(())
+    })?;
+    drop(before);
+    let (files, warning) = timed("ecg", || ecg::write(context, &arrival.time))?;
+    summary.files.extend(files);
+    summary.warnings.extend(warning);
+    summary.files.extend(call.settings.report.then(|| NAME.to_owned()));
+    summary.files.extend(timed("gradient", || gradients::write(context, solved))?);
+    Ok(())
+}
+
+/// Where the wave came from at each node: found once, by whoever asks first, while others wait.
+struct Before<'a, T> {
+    context: &'a Context<'a>,
+    solved: &'a Solved<T>,
+    found: OnceLock<Vec<Predecessor>>,
+}
+
+impl<T: Real> Before<'_, T> {
+    fn all(&self) -> &[Predecessor] {
+        self.found.get_or_init(|| {
+            let Solved { arrival, starts, .. } = self.solved;
+            timed("predecessors", || predecessors(&self.context.problem, starts, &arrival.time))
+        })
+    }
+}
+
+/// Writes `arrival.npy`, and `activation.csv` where it is asked for. `time` are the times in f64.
+fn write_times<T: Number>(
+    context: &Context<'_>,
+    arrival: &[T],
+    time: &[f64],
+    summary: &mut EikonalSummary,
+) -> Result<(), SolveError> {
+    let Context { setup, call, problem, .. } = context;
+    let (mesh, folder) = (&problem.mesh, call.folder);
     let mut place = vec![0_u32; mesh.n_nodes()];
     mesh.original_node.iter().enumerate().for_each(|(node, &original)| place[original as usize] = node as u32);
-    let times = place.iter().map(|&node| arrival.time[node as usize]);
+    let times = place.iter().map(|&node| arrival[node as usize]);
     npy::write_values(&folder.join("arrival.npy"), &[mesh.n_nodes()], times)?;
     summary.files.push("arrival.npy".into());
     drop(place);
-
-    let time: Vec<f64> = arrival.time.iter().map(|t| t.to_f64()).collect();
-    let outputs = &setup.outputs;
-    let histogram = timed("histogram", || histogram::histogram(problem, &time, outputs.histogram_bins as usize));
-    if let Some(text) = histogram {
+    let bins = setup.outputs.histogram_bins as usize;
+    if let Some(text) = timed("histogram", || histogram::histogram(problem, time, bins)) {
         write_atomically(&folder.join("activation.csv"), |out| std::io::Write::write_all(out, text.as_bytes()))?;
         if let Some(mut report) = call.report() {
             let mut curves = columns(&text, second(setup));
@@ -55,41 +113,25 @@ pub(super) fn write<T: Real + Number>(
         }
         summary.files.push("activation.csv".into());
     }
-    let fields = call.settings.fields && outputs.fields;
-    let ends = path_ends(context)?;
-    if fields || !ends.is_empty() {
-        let before = timed("predecessors", || predecessors(problem, starts, &arrival.time));
-        if !ends.is_empty() {
-            let text = paths_csv(context, starts, &ends, &time, &before);
-            write_atomically(&folder.join("paths.csv"), |out| std::io::Write::write_all(out, text.as_bytes()))?;
-            summary.files.push("paths.csv".into());
-        }
-        if fields {
-            let speed = timed("speeds", || conduction_speed(problem, &arrival.time));
-            summary.files.push(timed("write fields", || write_fields(context, &time, &before, &speed))?);
-        }
+    Ok(())
+}
+
+/// Draws what the command line asks for.
+fn write_pictures(context: &Context<'_>, time: &[f64], summary: &mut EikonalSummary) -> Result<(), SolveError> {
+    let Context { setup, call, problem, .. } = context;
+    if call.settings.drawing().is_none() {
+        return Ok(());
     }
-    if let Some(isochrones) = Isochrones::new(folder, mesh, setup, &time).filter(|_| call.settings.drawing().is_some())
-    {
-        if call.settings.plot {
-            summary.files.extend(isochrones.pictures()?);
-        }
-        if call.settings.movie {
-            summary.files.push(isochrones.movie()?);
-        }
-        if let Some(mut report) = call.report() {
-            isochrones.show(&mut report);
-        }
+    let Some(isochrones) = Isochrones::new(call.folder, &problem.mesh, setup, time) else { return Ok(()) };
+    if call.settings.plot {
+        summary.files.extend(isochrones.pictures()?);
     }
-    if let Some((times, _)) = &solved.trees {
-        summary.files.extend(trees::write(context, &time, times)?);
+    if call.settings.movie {
+        summary.files.push(isochrones.movie()?);
     }
-    drop(time);
-    let (files, warning) = timed("ecg", || ecg::write(context, &arrival.time))?;
-    summary.files.extend(files);
-    summary.warnings.extend(warning);
-    summary.files.extend(call.settings.report.then(|| NAME.to_owned()));
-    summary.files.extend(timed("gradient", || gradients::write(context, solved))?);
+    if let Some(mut report) = call.report() {
+        isochrones.show(&mut report);
+    }
     Ok(())
 }
 
@@ -126,27 +168,16 @@ fn paths_csv(
     paths::csv(&ends.iter().map(path).collect::<Vec<_>>())
 }
 
+/// Makes the bytes of nodes or elements one by one.
+fn each<const N: usize>(bytes_of: impl Fn(usize) -> [u8; N] + Sync) -> impl Fn(&[u32], &mut Vec<u8>) + Sync {
+    move |places, out| places.iter().for_each(|&place| out.extend_from_slice(&bytes_of(place as usize)))
+}
+
 /// Writes `arrival.vtu` or `arrival.vtkhdf` and returns its name. Nodes have the time, the sub-domain, the label of the
 /// element that the wave came through (−1 for none) and the direction in which it came; elements have the speed and the
 /// velocity class.
-fn write_fields(
-    context: &Context<'_>,
-    time: &[f64],
-    before: &[Predecessor],
-    speed: &[f32],
-) -> Result<String, SolveError> {
-    let (mesh, domains) = (&context.problem.mesh, context.domains);
-    // VTK's programs draw no infinities.
-    let shown: Vec<f64> = time.iter().map(|&t| if t.is_finite() { t } else { f64::NAN }).collect();
-    let mut domain = vec![0_u32; mesh.n_nodes()];
-    (0..domains.n_domains()).for_each(|index| domain[domains.span(index)].fill(index as u32));
-    let predecessor: Vec<i64> = before
-        .par_iter()
-        .map(|before| mesh.element_labels.get(before.element as usize).map_or(-1, |&label| label.into()))
-        .collect();
-    let direction: Vec<[f32; 3]> =
-        before.par_iter().enumerate().map(|(node, before)| self::direction(mesh, node, before)).collect();
-    let class: Vec<u32> = mesh.class.par_iter().map(|&class| class.into()).collect();
+fn write_fields<T: Real>(context: &Context<'_>, arrival: &[T], before: &Before<'_, T>) -> Result<String, SolveError> {
+    let (problem, mesh, domains) = (&context.problem, &context.problem.mesh, context.domains);
     let written = Simplices {
         coordinates: mesh.coordinates,
         elements: mesh.elements,
@@ -154,17 +185,48 @@ fn write_fields(
         point_of_node: mesh.original_node,
         cell_of_element: mesh.original_element,
     };
+    // VTK's programs draw no infinities.
+    let time = each(|node| {
+        let time = arrival[node].to_f64();
+        if time.is_finite() { time } else { f64::NAN }.to_le_bytes()
+    });
+    let first = domains.starts();
+    let domain = each(|node| (first.partition_point(|&first| first as usize <= node) as u32 - 1).to_le_bytes());
+    let ready = || {
+        before.all();
+    };
+    let predecessor = each(|node| {
+        let label = mesh.element_labels.get(before.all()[node].element as usize);
+        label.map_or(-1, |&label| i64::from(label)).to_le_bytes()
+    });
+    let direction = each(|node| {
+        let mut bytes = [0; 12];
+        bytes
+            .as_chunks_mut()
+            .0
+            .iter_mut()
+            .zip(direction(mesh, node, &before.all()[node]))
+            .for_each(|(to, x)| *to = x.to_le_bytes());
+        bytes
+    });
+    let speed = each(|element| conduction_speed(problem, arrival, element).to_le_bytes());
+    let class = each(|element| u32::from(mesh.class[element]).to_le_bytes());
     let one = |name, values| DataArray { name, components: 1, values };
+
     let nodal = [
-        one("arrival", Values::F64(&shown)),
-        one("domain", Values::U32(&domain)),
-        one("predecessor", Values::I64(&predecessor)),
-        DataArray { name: "direction", components: 3, values: Values::F32(direction.as_flattened()) },
+        one("arrival", Values::Made(Made::new(VtkNumber::F64, &time))),
+        one("domain", Values::Made(Made::new(VtkNumber::U32, &domain))),
+        one("predecessor", Values::Made(Made { number: VtkNumber::I64, ready: &ready, put: &predecessor })),
+        DataArray {
+            name: "direction",
+            components: 3,
+            values: Values::Made(Made { number: VtkNumber::F32, ready: &ready, put: &direction }),
+        },
         one("node_label", Values::U32(mesh.node_labels)),
     ];
     let elemental = [
-        one("speed", Values::F32(speed)),
-        one("velocity_class", Values::U32(&class)),
+        one("speed", Values::Made(Made::new(VtkNumber::F32, &speed))),
+        one("velocity_class", Values::Made(Made::new(VtkNumber::U32, &class))),
         one("element_label", Values::U32(mesh.element_labels)),
     ];
     let format = context.call.settings.field_format;

@@ -25,7 +25,7 @@ use crate::config::Precision;
 use crate::error::SolveError;
 use crate::folder::ResultFolder;
 use crate::observe::Observer;
-use crate::single::{Held, holds};
+use crate::single::Held;
 
 /// Runs a model and writes its results.
 ///
@@ -61,7 +61,7 @@ pub(super) fn run(
         let name = setup.classes.get(class).map_or("", |class| &class.name);
         call.refuse(format!("element {} (velocity \"{name}\"): {}", mesh.element_labels[element], error.reason))
     })?;
-    check_single(mesh, setup, &metric, call)?;
+    timed("check numbers", || check_single(mesh, setup, &metric, call))?;
     let results = call.team.leads().then(|| ResultFolder::take(call.folder, |_| false));
     let mut summary = start_summary(mesh, domains, setup, call, &metric);
     let problem = EikonalProblem { mesh: mesh.clone(), domains: Some(*domains), metrics: Metrics::Each(&metric) };
@@ -94,11 +94,11 @@ fn check_single(
         return Ok(());
     }
     let trace = |metric: &Symmetric| metric[0] + metric[1] + metric[2];
-    let is_lost = |metric: &Symmetric| *metric != BLOCKED && !holds(trace(metric));
-    let Some(element) = metric.par_iter().position_first(is_lost) else { return Ok(()) };
-    let class = setup.classes.get(usize::from(mesh.class[element]));
-    let name = || format!("1 / speed² of velocity \"{}\"", class.map_or("", |class| &class.name));
-    Held(call).check_positive(trace(&metric[element]), name)
+    let value = |element: usize| if metric[element] == BLOCKED { 1.0 } else { trace(&metric[element]) };
+    Held(call).check_positive(metric.len(), value, |element| {
+        let class = setup.classes.get(usize::from(mesh.class[element]));
+        format!("1 / speed² of velocity \"{}\"", class.map_or("", |class| &class.name))
+    })
 }
 
 fn solve<T: Real + Number + 'static>(
@@ -127,7 +127,7 @@ fn solve<T: Real + Number + 'static>(
     let solved = timed("solve", || trees::solve(context, &starts, &with_balls, |starts| engine.solve(starts)));
     let solved = solved.map_err(|error| context.failed(error))?;
     summary.loop_seconds = clock.elapsed().as_secs_f64();
-    drop(engine);
+    timed("release", || drop(engine));
     let statistics = &solved.arrival.statistics;
     summary.tree_rounds = solved.trees.as_ref().map(|(_, rounds)| *rounds);
     summary.cases = 1;

@@ -54,7 +54,7 @@ pub(super) fn run(
     let Assembled { matter, bound, clock, mut signals, actions, columns, mut histories } = assembled;
     let monitors = periodic::origins_of(setup, mesh, histories.monitors());
     let problem = problem(file, &matter, &actions, clock, monitors);
-    single::check(&problem, call)?;
+    timed("check numbers", || single::check(&problem, call))?;
     relaxation::note_fits(setup, observer);
     linear::check(&problem, setup, call, observer)?;
     let owner = format!("element {}", mesh.element_name(bound.element));

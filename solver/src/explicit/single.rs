@@ -22,10 +22,11 @@ pub(super) fn check(problem: &Problem<'_>, call: &Call<'_>) -> Result<(), SolveE
         }
     }
     let squared = problem.time_increment * problem.time_increment;
-    for (node, &mass) in problem.lumped_mass.iter().enumerate().filter(|(_, mass)| **mass > 0.0) {
-        held.check_positive(squared / mass, || format!("Δt² / m of node {}", names.of(node as u32)))?;
-    }
-    let inertia = |node: usize| squared / problem.lumped_mass[node];
     let name = |node: usize| names.of(node as u32);
+    let mass = &problem.lumped_mass;
+    // A node without a mass does not move.
+    let value = |node: usize| if mass[node] > 0.0 { squared / mass[node] } else { 1.0 };
+    held.check_positive(mass.len(), value, |node| format!("Δt² / m of node {}", name(node)))?;
+    let inertia = |node: usize| squared / mass[node];
     check_actions(&held, (&problem.forces, &problem.constraints), dimension, inertia, name)
 }

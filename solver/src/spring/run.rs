@@ -59,7 +59,7 @@ fn run_in<'scope, 'env, 'a: 'env>(
     let began = Instant::now();
     let Assembled { problem, clock, stable, mut signals, initial_velocities, columns, mut histories, knows_work } =
         timed("assemble", || assemble(mesh, setup, call, observer))?;
-    single::check(&problem, call)?;
+    timed("check numbers", || single::check(&problem, call))?;
     let identity = Identity {
         block_hash: call.block_file.hash.clone(),
         precision: call.settings.precision.name(),

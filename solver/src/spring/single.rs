@@ -26,8 +26,7 @@ pub(super) fn check(problem: &SpringProblem<'_>, call: &Call<'_>) -> Result<(), 
     let names = problem.mesh.particle_names();
     let name = |particle: usize| names.of(particle as u32);
     let inertia = |particle: usize| dt * dt / problem.mass.get(particle).copied().unwrap_or(problem.mass[0]);
-    for (particle, &mass) in problem.mass.iter().enumerate() {
-        held.check_positive(dt * dt / mass, || format!("Δt² / m of particle {}", name(particle)))?;
-    }
+    let what = |particle| format!("Δt² / m of particle {}", name(particle));
+    held.check_positive(problem.mass.len(), |particle| dt * dt / problem.mass[particle], what)?;
     check_actions(&held, (&problem.forces, &problem.constraints), 3, inertia, name)
 }
