@@ -286,7 +286,7 @@ fn open<P: Solve>(
     config: &Config,
     processes: Option<&Arc<dyn Ranks>>,
 ) -> Result<Opened<P>, SolveError> {
-    let file = BlockFile::<P>::from_container(file)?;
+    let file = timed("check tables", || BlockFile::<P>::from_container(file))?;
     options::check(config, P::OPTIONS)?;
     let mut setup = file.setup();
     P::apply(&config.settings, &mut setup);

@@ -1,12 +1,14 @@
 //! Where the wave came from, and how fast it went.
 
+use std::ops::Range;
+
 use pogo_formats::system::parallel;
 use pogo_formats::vector::{cross, dot};
 
 use super::local::{Reference, edge, others, tetrahedron, triangle};
 use super::problem::EikonalProblem;
-use super::products::{along, squares};
-use crate::simd::{Portable, Real};
+use super::products::{along, product, squares};
+use crate::simd::{InstructionSet, Kernel, Level, Portable, Real};
 
 /// Where the wave that is first at a node came from.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,8 +32,9 @@ pub fn keeps_start<T: Real>(time: T, start: f64) -> bool {
     time.to_f64() >= start - rounding
 }
 
-/// Nodes whose predecessors are found in one go.
+/// Nodes whose predecessors are found in one go, and by one thread.
 const ROUND: usize = 1 << 14;
+const PIECE: usize = 1 << 8;
 
 /// Of each node the element through which the wave came, and the point where it entered that.
 ///
@@ -41,60 +44,160 @@ pub fn predecessors<T: Real>(problem: &EikonalProblem, starts: &[(u32, f64)], ti
     for &(node, start) in starts {
         keeps[node as usize] |= keeps_start(time[node as usize], start);
     }
-    let of = |node: usize| {
-        if keeps[node] {
-            return Predecessor::NONE;
-        }
-        let found = upwind(problem, time, node);
-        found.map_or(Predecessor::NONE, |(element, weight)| Predecessor { element, weight: weight.map(|w| w as f32) })
+    let n = problem.mesh.n_nodes();
+    let piece = |first: usize| -> Vec<Predecessor> {
+        let nodes = first..n.min(first + PIECE);
+        let found = Upwind { problem, time }.of_all(nodes.clone());
+        let predecessor = |(node, found): (usize, Option<Entry>)| match found {
+            Some((element, weight)) if !keeps[node] => Predecessor { element, weight: weight.map(|w| w as f32) },
+            _ => Predecessor::NONE,
+        };
+        nodes.zip(found).map(predecessor).collect()
     };
     // In rounds: other work that asks for the threads, as writing does, gets them in between.
-    let n = problem.mesh.n_nodes();
-    let rounds = (0..n).step_by(ROUND).map(|first| parallel::map(ROUND.min(n - first), &|i| of(first + i)));
-    rounds.flatten().collect()
+    let round = |first: usize| {
+        let n_pieces = ROUND.min(n - first).div_ceil(PIECE);
+        parallel::map(n_pieces, &|i| piece(first + i * PIECE))
+    };
+    (0..n).step_by(ROUND).flat_map(round).flatten().collect()
 }
 
-/// The element through which the wave came to a node, and the weights of its corners in the point where it entered. None where
-/// no wave comes, and where none of the neighbours is earlier.
-pub(super) fn upwind<T: Real>(problem: &EikonalProblem, time: &[T], node: usize) -> Option<(u32, [f64; 4])> {
-    if !time[node].to_f64().is_finite() {
-        return None;
-    }
-    let mut best = (f64::INFINITY, None);
-    for &entry in problem.mesh.round(node) {
-        let (element, corner) = (entry / 4, (entry % 4) as usize);
-        // The wave comes from where it was before.
-        if problem.mesh.nodes(element as usize).iter().all(|&other| !(time[other as usize] < time[node])) {
-            continue;
-        }
-        let (candidate, weight) = entered(problem, time, element as usize, corner);
-        if candidate < best.0 {
-            best = (candidate, Some((element, weight)));
-        }
-    }
-    best.1
+/// An element, and the weights of its corners in the point where the wave entered.
+type Entry = (u32, [f64; 4]);
+
+/// The element through which the wave came to a node. None where no wave comes, and where none of the neighbours is earlier.
+pub(super) fn upwind<T: Real>(problem: &EikonalProblem, time: &[T], node: usize) -> Option<Entry> {
+    Upwind { problem, time }.of_all(node..node + 1).swap_remove(0)
 }
 
-/// Time at a corner through one element, and the weights of the point where the wave enters.
-fn entered<T: Real>(problem: &EikonalProblem, time: &[T], e: usize, k: usize) -> (f64, [f64; 4]) {
-    let nodes = problem.mesh.nodes(e);
-    let at = |corner: usize| time[nodes[corner] as usize].to_f64();
-    let mut weight = [0.0; 4];
-    if nodes.len() == 3 {
-        let l: [f64; 3] = squares(&problem.mesh, &problem.metrics, e);
+/// Arrival times, and where they came from.
+struct Upwind<'a, 'p, T> {
+    problem: &'a EikonalProblem<'p>,
+    time: &'a [T],
+}
+
+/// The least time at a node so far, and the element through which it came.
+type Best = (f64, Option<Entry>);
+
+impl<T: Real> Upwind<'_, '_, T> {
+    /// See [`upwind`], for some nodes.
+    fn of_all(&self, nodes: Range<usize>) -> Vec<Option<Entry>> {
+        let (mesh, time) = (&self.problem.mesh, self.time);
+        let mut best: Vec<Best> = vec![(f64::INFINITY, None); nodes.len()];
+        let mut batch = Batch::default();
+        for (at, node) in nodes.enumerate().filter(|&(_, node)| time[node].to_f64().is_finite()) {
+            for &entry in mesh.round(node) {
+                let (element, corner) = (entry / 4, (entry % 4) as usize);
+                let nodes = mesh.nodes(element as usize);
+                // The wave comes from where it was before.
+                if nodes.iter().all(|&other| !(time[other as usize] < time[node])) {
+                    continue;
+                }
+                let Some(metric) = self.problem.metrics.of(element as usize) else { continue };
+                if nodes.len() == 3 {
+                    let (candidate, weight) = self.through_triangle(element as usize, corner);
+                    if candidate < best[at].0 {
+                        best[at] = (candidate, Some((element, weight)));
+                    }
+                    continue;
+                }
+                let [a, b, c] = others(corner);
+                let corners = [a, b, c, corner];
+                let phi = [a, b, c].map(|corner| time[nodes[corner] as usize].to_f64());
+                let points = corners.map(|corner| mesh.point(nodes[corner] as usize));
+                batch.push((at, element, corners), (phi, points, metric));
+                if batch.n == LANES {
+                    batch.solve(&mut best);
+                }
+            }
+        }
+        batch.solve(&mut best);
+        best.into_iter().map(|(_, found)| found).collect()
+    }
+
+    /// Time at a corner through a triangle, and the weights of the point where the wave enters.
+    fn through_triangle(&self, e: usize, k: usize) -> (f64, [f64; 4]) {
+        let nodes = self.problem.mesh.nodes(e);
+        let at = |corner: usize| self.time[nodes[corner] as usize].to_f64();
+        let l: [f64; 3] = squares(&self.problem.mesh, &self.problem.metrics, e);
         let (a, b) = if k == 0 { (1, 2) } else { (0, 3 - k) };
         let (t, [u, v]) = triangle::<f64, Portable>([at(a), at(b)], [l[edge(a, b)], l[edge(a, k)], l[edge(b, k)]]);
+        let mut weight = [0.0; 4];
         (weight[a], weight[b]) = (u, v);
-        return (t, weight);
+        (t, weight)
     }
-    let l: [f64; 6] = squares(&problem.mesh, &problem.metrics, e);
-    let [a, b, c] = others(k);
-    let numbers = [(a, c), (b, c), (a, b), (a, k), (b, k), (c, k)].map(|(from, to)| l[edge(from, to)]);
-    let (t, u) = tetrahedron::<f64, Portable>([at(a), at(b), at(c)], Reference::from_squares(numbers));
-    for (corner, u) in [a, b, c].into_iter().zip(u) {
-        weight[corner] = u;
+}
+
+/// Tetrahedra whose local problems are solved side by side.
+const LANES: usize = 8;
+
+/// Local problems of some tetrahedra. The corner sought is the last of each.
+#[derive(Default)]
+struct Batch {
+    n: usize,
+    /// The place of the node in `best`, the element, and its corners.
+    of: [(usize, u32, [usize; 4]); LANES],
+    /// Times at the first three corners.
+    phi: [[f64; LANES]; 3],
+    /// Coordinates of the corners.
+    points: [[[f64; LANES]; 3]; 4],
+    metric: [[f64; LANES]; 6],
+}
+
+impl Batch {
+    fn push(&mut self, of: (usize, u32, [usize; 4]), (phi, points, metric): ([f64; 3], [[f64; 3]; 4], [f64; 6])) {
+        let lane = self.n;
+        self.of[lane] = of;
+        (0..3).for_each(|i| self.phi[i][lane] = phi[i]);
+        (0..6).for_each(|i| self.metric[i][lane] = metric[i]);
+        for (to, point) in self.points.iter_mut().zip(points) {
+            (0..3).for_each(|i| to[i][lane] = point[i]);
+        }
+        self.n += 1;
     }
-    (t, weight)
+
+    /// Solves what there is, in the order in which it came, and begins anew.
+    fn solve(&mut self, best: &mut [Best]) {
+        let (time, weights) = Level::detect().run(Solve(self));
+        for lane in 0..self.n {
+            let (at, element, [a, b, c, _]) = self.of[lane];
+            if time[lane] < best[at].0 {
+                let mut weight = [0.0; 4];
+                (weight[a], weight[b], weight[c]) = (weights[0][lane], weights[1][lane], weights[2][lane]);
+                best[at] = (time[lane], Some((element, weight)));
+            }
+        }
+        self.n = 0;
+    }
+}
+
+struct Solve<'a>(&'a Batch);
+
+impl Kernel for Solve<'_> {
+    /// Times at the corners sought, and the weights of the others.
+    type Output = ([f64; LANES], [[f64; LANES]; 3]);
+
+    #[inline(always)]
+    fn run<I: InstructionSet>(self) -> Self::Output {
+        let Batch { phi, points, metric, .. } = self.0;
+        let (mut time, mut weights) = ([0.0; LANES], [[0.0; LANES]; 3]);
+        for l in 0..LANES {
+            let m = [metric[0][l], metric[1][l], metric[2][l], metric[3][l], metric[4][l], metric[5][l]];
+            let mut squares = [0.0; 6];
+            // The edges 13, 23, 12, 14, 24, 34.
+            for (square, (from, to)) in squares.iter_mut().zip([(0, 2), (1, 2), (0, 1), (0, 3), (1, 3), (2, 3)]) {
+                let (from, to) = (&points[from], &points[to]);
+                let edge = [to[0][l] - from[0][l], to[1][l] - from[1][l], to[2][l] - from[2][l]];
+                *square = product(&m, edge, edge);
+            }
+            // Without fused operations, so that every machine finds the same element.
+            let (t, u) =
+                tetrahedron::<f64, Portable>([phi[0][l], phi[1][l], phi[2][l]], Reference::from_squares(squares));
+            time[l] = t;
+            (weights[0][l], weights[1][l], weights[2][l]) = (u[0], u[1], u[2]);
+        }
+        (time, weights)
+    }
 }
 
 /// ∇φ in an element; of a triangle in its plane. None in blocked elements and where a corner is not reached.
