@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn bytes_have_one_checksum_however_they_come() {
-        let all: Vec<u8> = (0..2 * PIECE + 100).map(|i| (i * i >> 7) as u8).collect();
+        let all: Vec<u8> = (0..2 * PIECE + 100).map(|i| ((i * i) >> 7) as u8).collect();
         for length in [0, 1, 1000, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, 2 * PIECE + 100] {
             let bytes = &all[..length];
             for step in [PIECE / 3 + 7, PIECE, 3 * PIECE] {

@@ -70,46 +70,48 @@ fn one_block(mesh: &SpringMeshView, block: usize, n_groups: usize) -> Check {
         format!("block {block}: one of its own particles in its halo")
     })?;
     let first = lists.first[block] as usize;
-    for (at, particle) in own.clone().enumerate() {
-        let count = usize::from(lists.count[particle]);
-        require(count <= n_slots, || format!("particle {particle}: {count} springs in {n_slots} slots"))?;
-        for slot in 0..n_slots {
-            let entry = first + slot * size + at;
-            let local = usize::from(lists.neighbour[entry]);
-            if slot >= count {
-                require(local == usize::from(NO_NEIGHBOUR), || {
-                    format!("particle {particle}: slot {slot} is not empty")
-                })?;
-                continue;
-            }
-            let good = if local < size { local < own.len() && local != at } else { local - size < halo.len() };
-            require(good, || format!("particle {particle}: slot {slot} leads nowhere"))?;
-            if let Some(&group) = lists.group.get(entry) {
-                require(usize::from(group) < n_groups, || {
-                    format!("particle {particle}: a spring group that does not exist")
-                })?;
-            }
+    let counts = &lists.count[own.clone()];
+    if let Some(at) = counts.iter().position(|&count| usize::from(count) > n_slots) {
+        return Err(format!("particle {}: {} springs in {n_slots} slots", own.start + at, counts[at]));
+    }
+    // All fit into 16 bits: see above.
+    let [n_own, size_16, n_local] = [own.len(), size, size + halo.len()].map(|n| n as u16);
+    for slot in 0..n_slots {
+        let entries = first + slot * size..first + slot * size + own.len();
+        let neighbour = &lists.neighbour[entries.clone()];
+        let is_there = |count| usize::from(count) > slot;
+        // One of the block, another particle than itself, or one of the halo.
+        let is_good = |at: usize| {
+            let (local, count) = (neighbour[at], counts[at]);
+            let is_own = (local < n_own) & (local != at as u16);
+            let is_other = is_own | ((local >= size_16) & (local < n_local));
+            (is_there(count) & is_other) | (!is_there(count) & (local == NO_NEIGHBOUR))
+        };
+        // All of a slot are looked at, several at a time.
+        if !(0..own.len()).fold(true, |all, at| all & is_good(at)) {
+            let at = (0..own.len()).position(|at| !is_good(at)).unwrap_or(0);
+            let what = if is_there(counts[at]) { "leads nowhere" } else { "is not empty" };
+            return Err(format!("particle {}: slot {slot} {what}", own.start + at));
         }
-        if let Some(&mask) = lists.mask.get(particle) {
-            require((mask & DIRECTION_BITS).count_ones() as usize == count, || {
-                format!("particle {particle}: its mask has another number of springs")
-            })?;
-            require(material_of(mask).map(u16::from) == Some(mesh.material[particle]), || {
-                format!("particle {particle}: its mask has another material")
-            })?;
+        let has_group = |(&count, &group): (_, &u16)| !is_there(count) | (usize::from(group) < n_groups);
+        if !lists.group.is_empty() && !counts.iter().zip(&lists.group[entries]).all(has_group) {
+            return Err(format!("block {block}: a spring group that does not exist"));
         }
+    }
+    for (particle, &mask) in lists.mask.get(own.clone()).unwrap_or_default().iter().enumerate() {
+        let (particle, count) = (own.start + particle, counts[particle]);
+        require((mask & DIRECTION_BITS).count_ones() == u32::from(count), || {
+            format!("particle {particle}: its mask has another number of springs")
+        })?;
+        require(material_of(mask).map(u16::from) == Some(mesh.material[particle]), || {
+            format!("particle {particle}: its mask has another material")
+        })?;
     }
     // Behind the last particle of the last block.
     let rest = own.len()..size;
     let empty = (0..n_slots)
         .all(|slot| lists.neighbour[first + slot * size..][rest.clone()].iter().all(|&local| local == NO_NEIGHBOUR));
     require(empty, || format!("block {block}: springs of no particle"))
-}
-
-/// Position in the grid, x fastest.
-fn position(size: [u32; 3], place: usize) -> [i64; 3] {
-    let [nx, ny] = [size[0] as usize, size[1] as usize];
-    [place % nx, place / nx % ny, place / nx / ny].map(|p| p as i64)
 }
 
 fn grid(mesh: &SpringMeshView, grid: &SpringGridView) -> Check {
@@ -131,26 +133,40 @@ fn grid(mesh: &SpringMeshView, grid: &SpringGridView) -> Check {
     require(place.par_iter().zip(mesh.lists.mask).with_min_len(PIECE).all(same), || {
         "masks of places and of particles differ".into()
     })?;
-    mask.par_iter().enumerate().with_min_len(PIECE).try_for_each(|(at, &here)| {
-        if here == 0 {
-            return Ok(());
+    let n_rows = mask.len() / size[0] as usize;
+    (0..n_rows).into_par_iter().with_min_len(PIECE / 1024).try_for_each(|row| one_row(grid, row))
+}
+
+/// Springs of a row of places along x: each leads to a place of the grid, whose particle has the same spring.
+fn one_row(grid: &SpringGridView, row: usize) -> Check {
+    let [nx, ny, nz] = grid.size.map(|n| n as usize);
+    let row_of = |row: usize| &grid.mask[nx * row..nx * (row + 1)];
+    let here = row_of(row);
+    // All of a row are looked at, several at a time.
+    let all_known = here.iter().fold(true, |all, &mask| all & ((mask == 0) | material_of(mask).is_some()));
+    require(all_known, || format!("row {row} of places: a particle without a material"))?;
+    for (d, [dx, dy, dz]) in DIRECTIONS.into_iter().enumerate() {
+        let moved = |at: usize, by: i32, n: usize| at.checked_add_signed(by as isize).filter(|&at| at < n);
+        let there = moved(row % ny, dy, ny).zip(moved(row / ny, dz, nz)).map(|(y, z)| row_of(z * ny + y));
+        // The places from which the step leads into the grid, and the first of those to which.
+        let (inside, to) = match dx {
+            _ if there.is_none() => (0..0, 0),
+            -1 => (1..nx, 0),
+            0 => (0..nx, 0),
+            _ => (0..nx - 1, 1),
+        };
+        let beyond = (0..inside.start).chain(inside.end..nx).find(|&x| here[x] >> d & 1 == 1);
+        if let Some(x) = beyond {
+            return Err(format!("place {}: bit {d} leads outside", nx * row + x));
         }
-        let p = position(size, at);
-        let mut left = here & DIRECTION_BITS;
-        while left != 0 {
-            let d = left.trailing_zeros() as usize;
-            left &= left - 1;
-            let q: [i64; 3] = std::array::from_fn(|c| p[c] + i64::from(DIRECTIONS[d][c]));
-            require((0..3).all(|c| q[c] >= 0 && q[c] < i64::from(size[c])), || {
-                format!("place {at}: bit {d} leads outside")
-            })?;
-            let there = mask[(at as i64 + grid.stride(d) as i64) as usize];
-            require(there >> (d ^ 1) & 1 == 1 && material_of(there).is_some(), || {
-                format!("place {at}: the neighbour at bit {d} has no spring back")
-            })?;
+        let pairs = || here[inside.clone()].iter().zip(&there.unwrap_or_default()[to.min(inside.len())..]);
+        let is_one_sided = |(here, there): (&u32, &u32)| here >> d & !(there >> (d ^ 1)) & 1;
+        if pairs().fold(0, |any, pair| any | is_one_sided(pair)) != 0 {
+            let x = pairs().position(|pair| is_one_sided(pair) != 0).unwrap_or(0);
+            return Err(format!("place {}: the neighbour at bit {d} has no spring back", nx * row + inside.start + x));
         }
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
 /// Beyond what [`all`] checks: lists are symmetric, and those of a lattice lead where the grid does.

@@ -83,6 +83,15 @@ fn small() -> Contents {
     (lattice_of([5, 3, 3], |place| place % 7 != 0), setup())
 }
 
+/// Turns a spring of the particle at a place from one direction to another, at one end alone.
+fn turn((mesh, _): &mut Contents, place: u32, directions: [u32; 2]) {
+    let bits = directions.iter().fold(0, |bits, direction| bits | 1 << direction);
+    let grid = mesh.grid.as_mut().unwrap();
+    let particle = grid.place.iter().position(|&of| of == place).unwrap();
+    grid.mask[place as usize] ^= bits;
+    mesh.lists.mask[particle] ^= bits;
+}
+
 /// A ring of particles with springs of two groups.
 fn deck() -> Contents {
     let n = 40_usize;
@@ -172,7 +181,7 @@ fn every_flipped_bit_is_found() {
 
 #[test]
 fn tables_that_do_not_fit_are_not_written() {
-    let spoil: [Spoil; 23] = [
+    let spoil: [Spoil; 25] = [
         ("mesh.coordinates", |c| c.0.coordinates.truncate(3)),
         ("not a finite number", |c| c.0.coordinates[0] = f64::NAN),
         ("mesh.instance: index 1", |c| c.0.instance[0] = 1),
@@ -191,6 +200,8 @@ fn tables_that_do_not_fit_are_not_written() {
         ("another number of springs", |c| c.0.lists.mask[1] ^= 1 << 25),
         ("another material", |c| c.0.lists.mask[1] ^= 1 << 27),
         ("masks of places and of particles differ", |c| c.0.grid.as_mut().unwrap().place.swap(0, 1)),
+        ("place 5: bit 1 leads outside", |c| turn(c, 5, [0, 1])),
+        ("place 1: the neighbour at bit 1 has no spring back", |c| turn(c, 1, [0, 1])),
         ("a grid of", |c| c.0.grid.as_mut().unwrap().size[0] += 1),
         ("spacing of the grid", |c| c.0.grid.as_mut().unwrap().spacing[1] = 0.0),
         ("`FIX1.1`: index", |c| c.1.boundaries[0].nodes[0] = 9999),
