@@ -16,7 +16,7 @@ use super::packed::Packed;
 use super::phases;
 use super::settings::CycleSettings;
 use super::smoother::Smoother;
-use super::split::coarsen;
+use super::split::{Coarsening, coarsen};
 use super::transfer::Transfer;
 use crate::ranks::Ranks;
 use crate::simd::Real;
@@ -134,12 +134,12 @@ impl<T: Real> Coarse<T> {
             Host::Cpu { .. } => out.add_first_of_phases(cubes, &fine, fixed, stiffness, fine_blocks),
             Host::Device { .. } => None,
         };
-        let (elements, blocks) = match phases {
-            Some((elements, blocks)) => (elements, Some(blocks)),
+        let (coarsest, blocks) = match phases {
+            Some((elements, blocks)) => ((elements, None), Some(blocks)),
             None => (out.add_first(cubes, fine, fixed, stiffness, fine_blocks), None),
         };
         let form = Form { coupling: if blocks.is_some() { Coupling::Phases } else { Coupling::Element }, host };
-        let last = out.add_assembled(elements, blocks, stiffness, fine_blocks, form);
+        let last = out.add_assembled(coarsest, blocks, stiffness, fine_blocks, form);
         if let Some((blocks, order)) = last {
             out.finish_last(blocks, order, fine_blocks, form);
         }
@@ -223,7 +223,12 @@ impl<T: Real> Coarse<T> {
         self.push(Level::new(operator, elements, batches, transfer, (diagonal.as_flattened(), least), cost), elements);
     }
 
-    /// Level 1, which is never assembled; its elements.
+    /// Whether a level with these elements, above which there are `n_levels`, is to have a coarser one.
+    fn goes_on(&self, elements: &Elements, n_levels: usize) -> bool {
+        3 * elements.n_nodes > self.settings.bottom && n_levels + 1 < self.settings.levels
+    }
+
+    /// Level 1, which is never assembled; its elements, and what follows from them alone: the next level, which is made meanwhile.
     fn add_first(
         &mut self,
         cubes: &[Cube],
@@ -231,60 +236,77 @@ impl<T: Real> Coarse<T> {
         fixed: &[u8],
         stiffness: &Stiffness,
         fine_blocks: f64,
-    ) -> Elements {
-        let level = timed("split", || coarsen(&fine, self.settings.split));
-        let _first = timings::stage("first coarse level");
-        let mut first = First::new(cubes, &fine, &level, fixed);
-        let one = stiffness(0, 0);
-        let is_one = cubes.len() == 1 && (1..fine.code.len()).into_par_iter().all(|e| stiffness(e, 0) == one);
-        first.uniform = is_one.then_some(one);
+    ) -> (Elements, Option<Coarsening>) {
+        let split = self.settings.split;
+        let level = timed("split", || coarsen(&fine, split));
+        let goes_on = self.goes_on(&level.coarse, 1);
+        let make_first = || {
+            let _first = timings::stage("first coarse level");
+            let mut first = First::new(cubes, &fine, &level, fixed);
+            let one = stiffness(0, 0);
+            let is_one = cubes.len() == 1 && (1..fine.code.len()).into_par_iter().all(|e| stiffness(e, 0) == one);
+            first.uniform = is_one.then_some(one);
+            let batches = Batches::new(&level.coarse);
+            let diagonal = first.diagonal(&level.coarse.nodes, &batches, stiffness);
+            first.n_blocks = count_blocks(&level.coarse);
+            (first, batches, diagonal)
+        };
+        let make_next = || goes_on.then(|| timed("split", || coarsen(&level.coarse, split)));
+        let ((first, batches, diagonal), next) = rayon::join(make_first, make_next);
         drop(fine);
-        let batches = Batches::new(&level.coarse);
         let elements = level.coarse;
-        let diagonal = first.diagonal(&elements.nodes, &batches, stiffness);
-        first.n_blocks = count_blocks(&elements);
         let cost = first.n_blocks as f64 / fine_blocks;
         let operator = Operator::First(Box::new(first));
         self.push(Level::new(operator, &elements, batches, level.transfer, (&diagonal, LEAST), cost), &elements);
-        elements
+        (elements, next)
     }
 
-    /// Levels 2, 3, …; `last` is the matrix of level 1, if that is assembled. The matrix of the last level, if there is any, in
-    /// f64, and the order in which it is eliminated if its factor is sparse enough to stop there.
+    /// Levels 2, 3, …, from the elements of level 1, with the next level if that has been made; `last` is the matrix of level 1, if
+    /// that is assembled. The matrix of the last level, if there is any, in f64, and the order in which it is eliminated if its
+    /// factor is sparse enough to stop there.
     fn add_assembled(
         &mut self,
-        mut elements: Elements,
+        (mut elements, mut made): (Elements, Option<Coarsening>),
         mut last: Option<Blocks>,
         stiffness: &Stiffness,
         fine_blocks: f64,
         form: Form,
     ) -> Option<(Blocks, Option<Order>)> {
-        let (bottom, n_levels) = (self.settings.bottom, self.settings.levels);
+        let (bottom, split) = (self.settings.bottom, self.settings.split);
         let sparse = !form.host.is_device() && self.settings.bottom_steps.is_none();
-        while 3 * elements.n_nodes > bottom && self.levels.len() + 1 < n_levels {
+        while self.goes_on(&elements, self.levels.len()) {
             // At most as many blocks as a dense factor of `bottom` unknowns.
             let order = last.as_ref().filter(|_| sparse).and_then(|blocks| Order::new(blocks, bottom.pow(2) / 18));
             if order.is_some() {
                 return last.map(|blocks| (blocks, order));
             }
-            let next = timed("split", || coarsen(&elements, self.settings.split));
+            let next = made.take().unwrap_or_else(|| timed("split", || coarsen(&elements, split)));
             if next.coarse.n_nodes as f64 > 0.8 * elements.n_nodes as f64 {
                 break;
             }
-            let product = timings::stage("Galerkin products");
+            let used = (form.coupling == Coupling::Phases).then(|| phases::used(&next));
             let lower = last.as_ref().map(Blocks::lower);
-            let blocks = match (&last, &lower) {
-                (Some(blocks), Some(lower)) => galerkin((blocks, lower), &next.coarse, &next.transfer, form.coupling),
-                _ => {
-                    let Operator::First(first) = &self.levels[0].operator else { unreachable!("level 1 is first") };
-                    galerkin_of_first(first, &elements, &next, stiffness)
+            let multiply = || {
+                let _product = timings::stage("Galerkin products");
+                match (&last, &lower) {
+                    (Some(blocks), Some(lower)) => {
+                        galerkin((blocks, lower), &next.coarse, &next.transfer, form.coupling)
+                    }
+                    _ => {
+                        let Operator::First(first) = &self.levels[0].operator else { unreachable!("level 1 is first") };
+                        galerkin_of_first(first, &elements, &next, stiffness)
+                    }
                 }
             };
-            drop(product);
+            // The level after that follows from the elements alone.
+            let further = used.as_ref().unwrap_or(&next.coarse);
+            let goes_on = self.goes_on(further, self.levels.len() + 1);
+            let make_further = || goes_on.then(|| timed("split", || coarsen(further, split)));
+            let (blocks, found) = rayon::join(multiply, make_further);
+            made = found;
             if let (Some(finer), Some(lower), Some(level)) = (last.take(), lower, self.levels.last_mut()) {
                 level.operator = timed("round", || rounded(finer, &lower, form));
             }
-            let used = (form.coupling == Coupling::Phases).then(|| phases::used(&next));
             self.push_assembled(&next.coarse, next.transfer, &blocks, fine_blocks, form.coupling);
             elements = used.unwrap_or(next.coarse);
             last = Some(blocks);
