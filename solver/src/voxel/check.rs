@@ -3,19 +3,26 @@
 use pogo_formats::voxel::setup::LoadCase;
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 use pogo_kernels::voxel::{Moduli, NodalForce, StaticProblem};
+use rayon::prelude::*;
 
 use super::case::magnitude;
 use super::conditions::Prepared;
 use super::results::{loaded_axis, side};
 use super::support::Bodies;
 
-/// A voxel whose modulus is not positive and finite, in words.
+/// Voxels that a thread looks at, at a time.
+const PIECE: usize = 1 << 16;
+
+/// The first voxel whose modulus is not positive and finite, in words.
 pub(super) fn bad_modulus(mesh: &VoxelMeshView<'_>, moduli: &Moduli<'_>) -> Option<String> {
     let good = |young: f64| young > 0.0 && young.is_finite();
     let element = match *moduli {
-        Moduli::Each { modulus, scale } => modulus.iter().position(|&e| !good(f64::from(e) * scale)),
+        Moduli::Each { modulus, scale } => {
+            modulus.par_iter().with_min_len(PIECE).position_first(|&e| !good(f64::from(e) * scale))
+        }
         Moduli::Classes { class, young } => {
-            class.iter().position(|&class| !young.get(usize::from(class)).is_some_and(|&young| good(young)))
+            let is_good: [bool; 256] = std::array::from_fn(|class| young.get(class).is_some_and(|&young| good(young)));
+            class.par_iter().with_min_len(PIECE).position_first(|&class| !is_good[usize::from(class)])
         }
     }?;
     let [i, j, k] = mesh.bricks.element_position(element as u32);
@@ -26,7 +33,10 @@ pub(super) fn bad_modulus(mesh: &VoxelMeshView<'_>, moduli: &Moduli<'_>) -> Opti
 /// precision, are no numbers any more, and the residual would be that of nothing.
 pub(super) fn beyond_numbers(problem: &StaticProblem<'_>, forces: &[NodalForce]) -> Option<String> {
     let young = match problem.moduli {
-        Moduli::Each { modulus, scale } => scale * f64::from(modulus.iter().copied().fold(0.0, f32::max)),
+        Moduli::Each { modulus, scale } => {
+            let largest = |piece: &[f32]| piece.iter().copied().fold(0.0, f32::max);
+            scale * f64::from(modulus.par_chunks(PIECE).map(largest).reduce(|| 0.0, f32::max))
+        }
         Moduli::Classes { young, .. } => young.iter().copied().fold(0.0, f64::max),
     };
     let stiffness = young * problem.spacing;
