@@ -35,29 +35,9 @@ pub enum Values<'a> {
     U32(&'a [u32]),
     /// Written as Int64: labels, −1 for none.
     I64(&'a [i64]),
-    /// Made while they are written.
-    Made(Made<'a>),
-}
-
-/// Numbers that are not in memory, but made by all threads while they are written.
-#[derive(Clone, Copy)]
-pub struct Made<'a> {
-    /// As what they are written.
-    pub number: Number,
-    /// Called by the thread that writes, before the first number is made. It may wait for what they are made from.
-    pub ready: &'a (dyn Fn() + Sync),
-    /// Appends the numbers of some nodes or elements, little-endian.
-    pub put: &'a Put<'a>,
-}
-
-/// See [`Made::put`].
-pub type Put<'a> = dyn Fn(&[u32], &mut Vec<u8>) + Sync + 'a;
-
-impl<'a> Made<'a> {
-    /// Numbers for which nothing has to be waited.
-    pub fn new(number: Number, put: &'a Put<'a>) -> Self {
-        Self { number, ready: &|| (), put }
-    }
+    /// Not in memory, but made by all threads while they are written, as numbers of this kind: appends those of some nodes or
+    /// elements, little-endian.
+    Made(Number, &'a (dyn Fn(&[u32], &mut Vec<u8>) + Sync)),
 }
 
 /// An array by name.
@@ -78,7 +58,7 @@ impl Values<'_> {
             Self::F32(_) => Number::F32,
             Self::U32(_) => Number::U32,
             Self::I64(_) => Number::I64,
-            Self::Made(made) => made.number,
+            Self::Made(number, _) => *number,
         }
     }
 
@@ -89,7 +69,7 @@ impl Values<'_> {
             Self::F32(values) => Some(values.len()),
             Self::U32(values) => Some(values.len()),
             Self::I64(values) => Some(values.len()),
-            Self::Made(_) => None,
+            Self::Made(..) => None,
         }
     }
 
@@ -111,7 +91,7 @@ impl Values<'_> {
             Self::F32(values) => each(bytes, values, (places, n), f32::to_le_bytes),
             Self::U32(values) => each(bytes, values, (places, n), u32::to_le_bytes),
             Self::I64(values) => each(bytes, values, (places, n), i64::to_le_bytes),
-            Self::Made(made) => (made.put)(places, bytes),
+            Self::Made(_, put) => put(places, bytes),
         }
     }
 }
@@ -136,12 +116,8 @@ fn write_in_pieces(out: &mut dyn Write, order: &[u32], put: impl Fn(&[u32], &mut
 impl<'a> DataArray<'a> {
     fn in_order(&self, order: &Arc<[u32]>) -> GridArray<'a> {
         let (DataArray { name, components, values }, order) = (*self, order.clone());
-        let fill: Fill<'a> = Box::new(move |out| {
-            if let Values::Made(made) = values {
-                (made.ready)();
-            }
-            write_in_pieces(out, &order, |places, bytes| values.put(bytes, places, components))
-        });
+        let fill: Fill<'a> =
+            Box::new(move |out| write_in_pieces(out, &order, |places, bytes| values.put(bytes, places, components)));
         GridArray::new(name, values.number(), components, Lasting::Always, fill)
     }
 }
@@ -220,7 +196,7 @@ mod tests {
             cells.iter().for_each(|&cell| bytes.extend((cell as f32 + 0.5).to_le_bytes()));
         };
         let elemental = [
-            DataArray { name: "speed", components: 1, values: Values::Made(Made::new(Number::F32, &half)) },
+            DataArray { name: "speed", components: 1, values: Values::Made(Number::F32, &half) },
             DataArray { name: "pair", components: 2, values: Values::I64(&[1, -1, 2, -2]) },
         ];
         crate::write::vtu::write(&path, &grid(&path, &mesh, &nodal, &elemental).unwrap()).unwrap();

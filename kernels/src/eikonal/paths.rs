@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use pogo_formats::system::parallel;
 use pogo_formats::vector::{cross, dot};
+use rayon::prelude::*;
 
 use super::local::{Reference, edge, others, tetrahedron, triangle};
 use super::problem::EikonalProblem;
@@ -32,9 +32,8 @@ pub fn keeps_start<T: Real>(time: T, start: f64) -> bool {
     time.to_f64() >= start - rounding
 }
 
-/// Nodes whose predecessors are found in one go, and by one thread.
-const ROUND: usize = 1 << 14;
-const PIECE: usize = 1 << 8;
+/// Nodes whose predecessors a thread finds at a time.
+const PIECE: usize = 1 << 10;
 
 /// Of each node the element through which the wave came, and the point where it entered that.
 ///
@@ -44,22 +43,17 @@ pub fn predecessors<T: Real>(problem: &EikonalProblem, starts: &[(u32, f64)], ti
     for &(node, start) in starts {
         keeps[node as usize] |= keeps_start(time[node as usize], start);
     }
-    let n = problem.mesh.n_nodes();
-    let piece = |first: usize| -> Vec<Predecessor> {
-        let nodes = first..n.min(first + PIECE);
-        let found = Upwind { problem, time }.of_all(nodes.clone());
-        let predecessor = |(node, found): (usize, Option<Entry>)| match found {
-            Some((element, weight)) if !keeps[node] => Predecessor { element, weight: weight.map(|w| w as f32) },
-            _ => Predecessor::NONE,
-        };
-        nodes.zip(found).map(predecessor).collect()
-    };
-    // In rounds: other work that asks for the threads, as writing does, gets them in between.
-    let round = |first: usize| {
-        let n_pieces = ROUND.min(n - first).div_ceil(PIECE);
-        parallel::map(n_pieces, &|i| piece(first + i * PIECE))
-    };
-    (0..n).step_by(ROUND).flat_map(round).flatten().collect()
+    let mut out = vec![Predecessor::NONE; problem.mesh.n_nodes()];
+    out.par_chunks_mut(PIECE).enumerate().for_each(|(piece, out)| {
+        let first = piece * PIECE;
+        let found = Upwind { problem, time }.of_all(first..first + out.len());
+        for (node, (to, found)) in (first..).zip(out.iter_mut().zip(found)) {
+            if let Some((element, weight)) = found.filter(|_| !keeps[node]) {
+                *to = Predecessor { element, weight: weight.map(|w| w as f32) };
+            }
+        }
+    });
+    out
 }
 
 /// An element, and the weights of its corners in the point where the wave entered.

@@ -1,18 +1,15 @@
 //! Results of one set of starts.
 
-use std::sync::OnceLock;
-
 use pogo_formats::eikonal::setup::StartRegion;
 use pogo_formats::eikonal::summary::EikonalSummary;
 use pogo_formats::eikonal::{EikonalMeshView, nodes_of, second};
-use pogo_formats::system::threads;
 use pogo_formats::timings::timed;
 use pogo_formats::words::counted;
 use pogo_formats::write::fields::FieldFormat;
 use pogo_formats::write::grid::Number as VtkNumber;
 use pogo_formats::write::npy::{self, Number};
 use pogo_formats::write::report::{NAME, Panel};
-use pogo_formats::write::simplices::{self, DataArray, Made, Simplices, Values};
+use pogo_formats::write::simplices::{self, DataArray, Simplices, Values};
 use pogo_formats::write::write_atomically;
 use pogo_kernels::eikonal::{Predecessor, conduction_speed, exact_ball, predecessors};
 use pogo_kernels::simd::Real;
@@ -42,50 +39,28 @@ pub(super) fn write<T: Real + Number>(
     let fields = call.settings.fields && setup.outputs.fields;
     let time: Vec<f64> = arrival.time.iter().map(|t| t.to_f64()).collect();
     write_times(context, &arrival.time, &time, summary)?;
-    let before = Before { context, solved, found: OnceLock::new() };
-    std::thread::scope(|scope| {
-        // They are found while the mesh is written. By one thread nothing is gained.
-        if (fields || !ends.is_empty()) && call.n_threads() > 1 {
-            // Without a thread, whoever needs them finds them.
-            let _ = threads::spawn_scoped(scope, "predecessors", || before.all().len());
+    if fields || !ends.is_empty() {
+        let before = timed("predecessors", || predecessors(&context.problem, &solved.starts, &arrival.time));
+        if !ends.is_empty() {
+            let text = paths_csv(context, &solved.starts, &ends, &time, &before);
+            write_atomically(&call.folder.join("paths.csv"), |out| std::io::Write::write_all(out, text.as_bytes()))?;
+            summary.files.push("paths.csv".into());
         }
         if fields {
             summary.files.push(timed("write fields", || write_fields(context, &arrival.time, &before))?);
         }
-        if !ends.is_empty() {
-            let text = paths_csv(context, &solved.starts, &ends, &time, before.all());
-            write_atomically(&call.folder.join("paths.csv"), |out| std::io::Write::write_all(out, text.as_bytes()))?;
-            summary.files.push("paths.csv".into());
-        }
-        write_pictures(context, &time, summary)?;
-        if let Some((times, _)) = &solved.trees {
-            summary.files.extend(trees::write(context, &time, times)?);
-        }
-        Ok::<(), SolveError>(())
-    })?;
-    drop(before);
+    }
+    write_pictures(context, &time, summary)?;
+    if let Some((times, _)) = &solved.trees {
+        summary.files.extend(trees::write(context, &time, times)?);
+    }
+    drop(time);
     let (files, warning) = timed("ecg", || ecg::write(context, &arrival.time))?;
     summary.files.extend(files);
     summary.warnings.extend(warning);
     summary.files.extend(call.settings.report.then(|| NAME.to_owned()));
     summary.files.extend(timed("gradient", || gradients::write(context, solved))?);
     Ok(())
-}
-
-/// Where the wave came from at each node: found once, by whoever asks first, while others wait.
-struct Before<'a, T> {
-    context: &'a Context<'a>,
-    solved: &'a Solved<T>,
-    found: OnceLock<Vec<Predecessor>>,
-}
-
-impl<T: Real> Before<'_, T> {
-    fn all(&self) -> &[Predecessor] {
-        self.found.get_or_init(|| {
-            let Solved { arrival, starts, .. } = self.solved;
-            timed("predecessors", || predecessors(&self.context.problem, starts, &arrival.time))
-        })
-    }
 }
 
 /// Writes `arrival.npy`, and `activation.csv` where it is asked for. `time` are the times in f64.
@@ -176,7 +151,7 @@ fn each<const N: usize>(bytes_of: impl Fn(usize) -> [u8; N] + Sync) -> impl Fn(&
 /// Writes `arrival.vtu` or `arrival.vtkhdf` and returns its name. Nodes have the time, the sub-domain, the label of the
 /// element that the wave came through (−1 for none) and the direction in which it came; elements have the speed and the
 /// velocity class.
-fn write_fields<T: Real>(context: &Context<'_>, arrival: &[T], before: &Before<'_, T>) -> Result<String, SolveError> {
+fn write_fields<T: Real>(context: &Context<'_>, arrival: &[T], before: &[Predecessor]) -> Result<String, SolveError> {
     let (problem, mesh, domains) = (&context.problem, &context.problem.mesh, context.domains);
     let written = Simplices {
         coordinates: mesh.coordinates,
@@ -192,42 +167,29 @@ fn write_fields<T: Real>(context: &Context<'_>, arrival: &[T], before: &Before<'
     });
     let first = domains.starts();
     let domain = each(|node| (first.partition_point(|&first| first as usize <= node) as u32 - 1).to_le_bytes());
-    let ready = || {
-        before.all();
-    };
     let predecessor = each(|node| {
-        let label = mesh.element_labels.get(before.all()[node].element as usize);
+        let label = mesh.element_labels.get(before[node].element as usize);
         label.map_or(-1, |&label| i64::from(label)).to_le_bytes()
     });
     let direction = each(|node| {
-        let mut bytes = [0; 12];
-        bytes
-            .as_chunks_mut()
-            .0
-            .iter_mut()
-            .zip(direction(mesh, node, &before.all()[node]))
-            .for_each(|(to, x)| *to = x.to_le_bytes());
-        bytes
+        let [x, y, z] = direction(mesh, node, &before[node]).map(f32::to_le_bytes);
+        [x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3], z[0], z[1], z[2], z[3]]
     });
     let speed = each(|element| conduction_speed(problem, arrival, element).to_le_bytes());
     let class = each(|element| u32::from(mesh.class[element]).to_le_bytes());
-    let one = |name, values| DataArray { name, components: 1, values };
-
+    let array = |name, components, values| DataArray { name, components, values };
+    let made = Values::Made;
     let nodal = [
-        one("arrival", Values::Made(Made::new(VtkNumber::F64, &time))),
-        one("domain", Values::Made(Made::new(VtkNumber::U32, &domain))),
-        one("predecessor", Values::Made(Made { number: VtkNumber::I64, ready: &ready, put: &predecessor })),
-        DataArray {
-            name: "direction",
-            components: 3,
-            values: Values::Made(Made { number: VtkNumber::F32, ready: &ready, put: &direction }),
-        },
-        one("node_label", Values::U32(mesh.node_labels)),
+        array("arrival", 1, made(VtkNumber::F64, &time)),
+        array("domain", 1, made(VtkNumber::U32, &domain)),
+        array("predecessor", 1, made(VtkNumber::I64, &predecessor)),
+        array("direction", 3, made(VtkNumber::F32, &direction)),
+        array("node_label", 1, Values::U32(mesh.node_labels)),
     ];
     let elemental = [
-        one("speed", Values::Made(Made::new(VtkNumber::F32, &speed))),
-        one("velocity_class", Values::Made(Made::new(VtkNumber::U32, &class))),
-        one("element_label", Values::U32(mesh.element_labels)),
+        array("speed", 1, made(VtkNumber::F32, &speed)),
+        array("velocity_class", 1, made(VtkNumber::U32, &class)),
+        array("element_label", 1, Values::U32(mesh.element_labels)),
     ];
     let format = context.call.settings.field_format;
     let name = match format {
