@@ -264,7 +264,8 @@ restarted() { # PRECISION DEVICE DEVICE TIME
 
 eikonal_commands() {
     mkdir -p "$work"
-    # A ventricle with fibres, sheets and a scar, in all ways to work on sub-domains; a table of start sites; triangles in the plane.
+    # A ventricle with fibres, sheets and a scar, in all ways to work on sub-domains and in parts; a table of start sites; triangles in
+    # the plane.
     "$bin/pogo-gen" ventricle --rings "${POGO_GPU_RINGS:-40}" --layers "${POGO_GPU_LAYERS:-10}" -o "$work/ventricle.vtu" --quiet
     "$bin/pogo-block" "$work/ventricle.vtu" --job examples/eikonal/activation.toml -o "$work/ventricle.blk" --domains 74 --quiet
     "$bin/pogo-gen" box --elements cpe3 --nodes 20000 -o "$work/plane.inp" --quiet
@@ -279,6 +280,14 @@ eikonal_commands() {
             for way in automatic first second; do
                 solve "$work/$model.blk" "$work/gpu.out" --device cuda --precision $precision --set solver.decomposition=$way
                 "$python" tests/python/compare_eikonal.py "$work/cpu.out" "$work/gpu.out" $limit "$model $precision $way"
+                [ $way = automatic ] || continue
+                # Two parts on one device, by its memory and by messages.
+                local exchange
+                for exchange in overlap messages; do
+                    solve "$work/$model.blk" "$work/parts.out" --device cuda:0,0 --precision $precision --exchange $exchange
+                    cmp "$work/gpu.out/arrival.npy" "$work/parts.out/arrival.npy"
+                    echo "$model $precision in two parts, $exchange: the same times"
+                done
             done
         done
         solve "$work/ventricle.blk" "$work/cpu.out" --device cpu --precision $precision --starts "$work/sites.csv"
@@ -381,6 +390,9 @@ sanitized_runs() {
     "$bin/pogo-block" "$work/chamber.vtu" --job examples/eikonal/activation.toml -o "$work/chamber.blk" --domains 6 --quiet
     { echo case,x,y,z; seq 0 9 | awk '{printf "%d,%g,%g,%g\n", $1, 20 * cos($1), 20 * sin($1), -2 * $1}'; } >"$work/places.csv"
     for precision in f32 f64; do
+        for way in overlap messages; do
+            echo "arrival-$precision-$way chamber.blk --device cuda:0,0 --precision $precision --exchange $way"
+        done
         for way in automatic first second; do
             echo "arrival-$precision-$way chamber.blk --device cuda --precision $precision --set solver.decomposition=$way"
         done

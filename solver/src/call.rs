@@ -96,14 +96,14 @@ impl Call<'_> {
         self.team.sum(std::iter::once([own as f64, 0.0]))[0] as usize
     }
 
-    /// CUDA devices that step a model together: none, or one for each rank.
+    /// CUDA devices that compute a model together: none, or one for each rank.
     ///
     /// # Errors
     /// Only some ranks have one, or more than can compute a model together.
     pub fn n_devices_of_team(&self) -> Result<usize, SolveError> {
         match self.n_cuda_devices() {
             n if n > MOST_DEVICES_BY_MESSAGES => {
-                Err(self.refuse(format!("at most {MOST_DEVICES_BY_MESSAGES} CUDA devices step a model: name fewer")))
+                Err(self.refuse(format!("at most {MOST_DEVICES_BY_MESSAGES} CUDA devices compute a model together: name fewer")))
             }
             n if n == 0 || n == self.team.n_ranks() => Ok(n),
             _ => Err(SolveError::MixedDevices),
@@ -125,9 +125,9 @@ impl Call<'_> {
         self.team.agree(made.map_err(SolveError::from).and_then(all_or_the_cause))
     }
 
-    /// As [`members_on_devices`](Self::members_on_devices), for members that exchange halos after each step, in the way that
-    /// `set_up` is told.
-    pub fn stepping_members<M: Send>(
+    /// As [`members_on_devices`](Self::members_on_devices), for members that exchange halos after each step or sweep, in the way
+    /// that `set_up` is told.
+    pub fn members_with_exchange<M: Send>(
         &self,
         set_up: impl Fn(&Arc<dyn Ranks>, u32, Exchange) -> Result<M, SolveError> + Sync,
         observer: &mut dyn Observer,

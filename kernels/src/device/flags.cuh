@@ -27,5 +27,22 @@ __device__ __forceinline__ void release_to_blocks(u32 *at, u32 value) {
 }
 #endif
 
+// The host's last answer: no more calls are answered.
+constexpr u32 GIVEN_UP = ~0u;
+
+#ifndef POGO_ON_HOST
+// Waits until the host has answered so many calls.
+__device__ __forceinline__ void wait_for_host(const u32 *at, u32 calls) {
+    for (;;) {
+        const u32 now = acquire_from_devices(at);
+        if (now == GIVEN_UP) __trap();
+        if (now >= calls) return;
+    }
+}
+#endif
+
+// Reads what the host has written; no cache may have what was there before.
+template <typename T> __device__ __forceinline__ T from_host(const T *at) { return *static_cast<const volatile T *>(at); }
+
 // Who waits for another device does so for some ten seconds. Then that device is lost, and this one gives up too.
 constexpr u32 MOST_TRIES = 1 << 24;

@@ -13,6 +13,7 @@
 //! | `values.rs` | values that host and device share: numbers, and addresses in structures for kernels |
 //! | `start.rs` | `Starting`: a device that is prepared while the host does something else |
 
+mod calls;
 mod context;
 mod devices;
 mod driver;
@@ -26,6 +27,7 @@ mod spread;
 mod start;
 mod values;
 
+pub(crate) use calls::{Calls, GIVEN_UP, Mapped, bytes_at, bytes_at_mut};
 pub(crate) use context::{Event, Gpu, Graph, Stream};
 pub use context::{free_memory, identity, n_devices};
 pub(crate) use devices::Devices;

@@ -16,6 +16,7 @@ mod accord;
 mod late;
 mod offer;
 mod parcel;
+mod rounds;
 mod team;
 mod threads;
 
@@ -26,6 +27,7 @@ pub(crate) use accord::Accord;
 pub(crate) use late::Late;
 pub(crate) use offer::{Reached, exchange_arrays};
 pub use parcel::{Reader, Writer};
+pub(crate) use rounds::{Nodes, Rounds};
 pub use team::{Member, Serves, Team, serve};
 pub use threads::Threads;
 

@@ -8,7 +8,6 @@ use pogo_formats::eikonal::EikonalMeshView;
 use pogo_formats::eikonal::setup::Decomposition;
 use pogo_formats::system::threads;
 use pogo_kernels::device::DeviceError;
-use pogo_kernels::dynamics::MOST_DEVICES;
 use pogo_kernels::eikonal::{
     Arrival, EikonalError, EikonalPart, EikonalProblem, EikonalSettings, EikonalSolver, GpuPart, GpuSettings,
     GpuSolver, TeamSolver, cut,
@@ -121,17 +120,15 @@ impl<'a, T: Real> Engine<'a, T> {
         let domains = domains.view();
         observer.note(&split.line("node", problem.mesh.n_nodes()));
         if call.device.choices().iter().any(|choice| matches!(choice, DeviceChoice::Cuda(_))) {
-            if call.team.n_ranks() > MOST_DEVICES {
-                let reason = format!("at most {MOST_DEVICES} CUDA devices solve for one set of starts: name fewer");
-                return Err(call.refuse(reason));
-            }
-            let set_up = |ranks: &Arc<dyn Ranks>, ordinal| {
-                GpuPart::<T>::new(problem, settings, &domains, ranks, ordinal).map_err(|error| match error {
+            call.n_devices_of_team()?;
+            let set_up = |ranks: &Arc<dyn Ranks>, ordinal, exchange| {
+                let part = GpuPart::<T>::new(problem, settings, &domains, ranks, ordinal, exchange);
+                part.map_err(|error| match error {
                     EikonalError::Device(error) => SolveError::Device(error),
                     error => call.refuse(error),
                 })
             };
-            let parts = call.members_on_devices(set_up)?;
+            let parts = call.members_with_exchange(set_up, observer)?;
             let name = format!("{} x {}", call.team.n_ranks(), parts[0].device());
             observer.note(
                 "note: several CUDA devices take longer for one set of starts than one did where it was measured; \

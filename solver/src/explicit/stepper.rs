@@ -128,7 +128,7 @@ impl Engine {
                 GpuError::Device(error) => SolveError::Device(error),
             })
         };
-        let members = call.stepping_members(set_up, observer)?;
+        let members = call.members_with_exchange(set_up, observer)?;
         let (members, reports): (Vec<_>, Vec<_>) = members.into_iter().unzip();
         let figures = reports.iter().map(|report| [report.memory.bytes() as f64, report.bytes_per_node_step]);
         let [bytes, bytes_per_node_step] = call.team.sum(figures);

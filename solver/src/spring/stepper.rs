@@ -142,7 +142,7 @@ impl<'a> Engine<'a> {
             let made = PartMember::on_device(precision, problem, &domains, ranks, state, (plan, ordinal, exchange));
             made.map_err(|error| refuse(error, problem, call))
         };
-        let (members, reports): (Vec<_>, Vec<_>) = call.stepping_members(set_up, observer)?.into_iter().unzip();
+        let (members, reports): (Vec<_>, Vec<_>) = call.members_with_exchange(set_up, observer)?.into_iter().unzip();
         let bytes = reports.iter().map(|report| [report.memory.bytes() as f64, 0.0]);
         let [bytes, _] = call.team.sum(bytes);
         let GpuReport { device, addressing, bytes_per_particle_step, .. } = reports[0].clone();

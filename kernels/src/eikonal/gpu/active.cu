@@ -26,13 +26,20 @@ struct Block {
 // As `lower` and `push` below, for an entry that several devices read. `push` returns whether this device has to list it.
 __device__ __noinline__ bool lower_on_all(const Params &p, u32 sweep, u32 entry, word time) {
     if (atomicMin_system(&p.record[(sweep + 1) & 1][entry].time, time) <= time) return false;
-    Readers(p, entry).others(p, [&](u32 device) { atomicMin_system(&p.team.record[device][(sweep + 1) & 1][entry].time, time); });
+    if (by_messages(p))
+        keep_for_others(p, sweep, entry);
+    else
+        Readers(p, entry).others(p, [&](u32 device) { atomicMin_system(&p.team.record[device][(sweep + 1) & 1][entry].time, time); });
     return true;
 }
 
 __device__ __noinline__ bool push_on_all(const Params &p, u32 sweep, u32 entry) {
     const Readers readers(p, entry);
     if (atomicExch_system(&p.record[(sweep + 1) & 1][entry].mark, sweep + 1) == sweep + 1) return false;
+    if (by_messages(p)) {
+        keep_for_others(p, sweep, entry);
+        return readers.owner == p.team.me;
+    }
     // All readers see that it is on the list; the device whose node it is lists it.
     bool is_new = true;
     readers.others(p, [&](u32 device) {
@@ -44,6 +51,18 @@ __device__ __noinline__ bool push_on_all(const Params &p, u32 sweep, u32 entry) 
     return false;
 }
 #endif
+
+// The records for `sweep`, at the meeting before it.
+struct Records {
+    __device__ static word time(const Params &p, u32 sweep, u32 entry) { return p.record[sweep & 1][entry].time; }
+    __device__ static bool is_listed(const Params &p, u32 sweep, u32 entry) { return p.record[sweep & 1][entry].mark == sweep; }
+    // Lowers the time of an entry. Returns whether it is to be listed, and was not.
+    __device__ static bool lower(const Params &p, u32 sweep, u32 entry, word time, bool listed) {
+        Record &record = p.record[sweep & 1][entry];
+        atomicMin(&record.time, time);
+        return listed && atomicExch(&record.mark, sweep) != sweep;
+    }
+};
 
 // Lowers the time of an entry for the next sweep. Returns whether it was later.
 __device__ __forceinline__ bool lower(const Params &p, u32 sweep, u32 entry, word time) {
@@ -98,7 +117,7 @@ template <int PRODUCTS, int GROUP> __device__ __forceinline__ void run(const Par
             p.record[0][set << p.shift | node] = {INFINITE, 0};
             p.record[1][set << p.shift | node] = {INFINITE, 0};
         }
-    const auto meet_before = [&](u32 sweep) { meet(p, target, sweep, words(p.earliest) + sweep % 3, nullptr, [] {}); };
+    const auto meet_before = [&](u32 sweep) { meet<Records>(p, target, sweep, words(p.earliest) + sweep % 3, nullptr, [] {}); };
     meet_before(0);
     for (u32 i = thread; i < p.n_starts; i += n_threads) {
         const Start start = p.starts[i];

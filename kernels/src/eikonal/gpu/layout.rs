@@ -20,6 +20,8 @@ layouts! {
         WIDE_SOLVES: u32 = WIDE_THREADS / 32 * 96;
         /// Bytes of `Block` in wide.cu.
         WIDE_SHARED: u32 = 4 * (WIDE_KEPT + 3 * WIDE_ITEMS + 11 * WIDE_SOLVES + 2 * MOST_SETS + 6);
+        /// Bit of an entry in a message: it is on the list of the next sweep.
+        LISTED: u32 = 1 << 31;
         /// Number of nodes in a part of a sub-domain, in the first approach.
         PART: u32 = 64;
     }
@@ -91,16 +93,40 @@ layouts! {
         gathered: [Out<u64>; 8],
         /// On each of them, the meetings that each device has come to, (n_devices,).
         arrived: [Out<u32>; 8],
-        /// Of each node: a bit for each device that reads it, and the device that has it above these 8 bits.
+        /// Of each node: a bit for each device that reads it, and the device that has it above these 8 bits. Where devices
+        /// exchange messages, this device is number 0, and number 1 stands for all others.
         place: In<u32>,
         n_devices: u32,
         me: u32,
+    }
+
+    /// What the kernel and its host tell each other after a sweep, where devices exchange messages.
+    struct Post<T> {
+        /// Number of calls of the kernel, and of answers of the host. No calls where devices reach each other's memory.
+        calls: Out<u32>,
+        answered: In<u32>,
+        /// The entries that other devices read too and that were lowered or listed in the sweep, once each, and their number.
+        changed: Out<u32>,
+        n_changed: Out<u32>,
+        /// The sweep after that in which an entry was last put among these, (1 << shift,).
+        changed_for: Out<u32>,
+        /// In the host's memory: these entries, each with `LISTED` if it is on a list, and their times.
+        outgoing: Out<u32>,
+        outgoing_time: Out<T>,
+        /// Those of other devices.
+        incoming: In<u32>,
+        incoming_time: In<T>,
+        /// Number of the outgoing entries, of the entries on the list of this device, and the earliest time.
+        told: Out<u64>,
+        /// Number of the incoming entries, of the entries on the lists of all devices, and the earliest time of all.
+        heard: In<u64>,
     }
 
     /// Parameters of active.cu and wide.cu for several devices.
     struct TeamParams<T> {
         sweep: SweepParams<T>,
         meeting: Meeting,
+        post: Post<T>,
     }
 
     /// Parameters of domains.cu.

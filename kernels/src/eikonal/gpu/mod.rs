@@ -6,6 +6,7 @@
 
 pub(crate) mod layout;
 mod part;
+mod post;
 #[cfg(test)]
 mod twin;
 
@@ -278,6 +279,15 @@ impl<T: Real> GpuSolver<T> {
         found.ok_or(EikonalError::NoStart)
     }
 
+    /// The parameters of an active list.
+    fn sweep(&self) -> SweepParams<T> {
+        match &self.form {
+            FormParams::Active(params) => **params,
+            FormParams::Together(params, _) => params.sweep,
+            FormParams::Domains(_) => unreachable!("a solver of an active list"),
+        }
+    }
+
     /// Most sets of starts that it solves at once.
     pub fn sets(&self) -> usize {
         self.sets
@@ -300,7 +310,7 @@ impl<T: Real> GpuSolver<T> {
         for begin in (0..sets.len()).step_by(self.sets) {
             let some = begin..sets.len().min(begin + self.sets);
             self.place_starts(&sets[some.clone()], &first[some.clone()])?;
-            let statistics = self.run(&sets[some.clone()])?;
+            let statistics = self.run(&sets[some.clone()], Stream::synchronize)?;
             times.resize(some.len() * self.n_nodes, T::default());
             self.time.read(&mut times)?;
             for (time, case) in times.chunks_exact(self.n_nodes).zip(some) {
@@ -345,8 +355,12 @@ impl<T: Real> GpuSolver<T> {
         self.small.write(&small)
     }
 
-    /// Times of the sets of starts that were placed, which stay on the device.
-    fn run<S: AsRef<[(u32, f64)]>>(&mut self, sets: &[S]) -> Result<Statistics, EikonalError> {
+    /// Times of the sets of starts that were placed, which stay on the device. `wait` returns when all that was started is done.
+    fn run<S: AsRef<[(u32, f64)]>>(
+        &mut self,
+        sets: &[S],
+        wait: impl FnOnce(&Stream) -> Result<(), DeviceError>,
+    ) -> Result<Statistics, EikonalError> {
         let begin = Instant::now();
         let n_starts = sets.iter().map(|list| list.as_ref().len() as u32).sum();
         let counters = self.small.pointer();
@@ -392,7 +406,7 @@ impl<T: Real> GpuSolver<T> {
                 unsafe { self.launch(params) }?;
             }
         }
-        self.stream.synchronize()?;
+        wait(&self.stream)?;
         let seconds = begin.elapsed().as_secs_f64() / sets.len() as f64;
         let mut counters = [0; COUNTERS + LISTS + 4];
         self.small.read(&mut counters)?;

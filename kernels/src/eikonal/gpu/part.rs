@@ -2,16 +2,17 @@
 //!
 //! The sweeps are those of one device, from the same times and with the same window, so the times have its bits. A device
 //! computes the elements round its fresh nodes. What it lowers it lowers on all devices that read the node, and after a sweep
-//! all devices meet.
+//! all devices meet. Devices that do not reach each other's memory exchange messages at the meeting (post.rs).
 
 use std::sync::Arc;
 
 use pogo_formats::domains::SubDomainsView;
 
-use super::layout::{Meeting, TeamParams};
+use super::layout::{Meeting, Post, TeamParams};
+use super::post::{Border, Postman};
 use super::{EikonalError, EikonalProblem, EikonalSettings, FormParams, GpuSettings, GpuSolver, Statistics};
-use crate::device::{DeviceError, Opened, Plain as _, Slice};
-use crate::dynamics::{MOST_DEVICES, Part};
+use crate::device::{DeviceError, HostBuffer, Opened, Plain as _, Slice, Stream};
+use crate::dynamics::{Exchange, MOST_DEVICES, Part};
 use crate::eikonal::ArrivalPart;
 use crate::ranks::{Accord, Member, Ranks, Reader, Serves, Writer, exchange_arrays, serve};
 use crate::simd::Real;
@@ -19,7 +20,7 @@ use crate::simd::Real;
 /// Numbers that a device tells the others of a sweep.
 const ROW: usize = 4;
 /// Bits of a node's place that name the devices that read it.
-const READER_BITS: u32 = 8;
+pub(super) const READER_BITS: u32 = 8;
 const _: () = assert!(MOST_DEVICES <= READER_BITS as usize);
 
 /// The part of one rank on a device.
@@ -27,11 +28,41 @@ pub struct GpuPart<T: Real> {
     solver: GpuSolver<T>,
     part: Part,
     accord: Accord,
-    /// What is cleared before a solve.
     counters: Slice<u32>,
-    arrived: Slice<u32>,
-    /// Memory of devices of other processes.
-    _opened: Opened,
+    link: Link<T>,
+}
+
+/// How a device reaches the others.
+enum Link<T> {
+    /// By their memory, of other processes too; with the meetings that they have come to.
+    Memory { arrived: Slice<u32>, _opened: Opened },
+    /// By messages; with the marks of entries that are to be sent.
+    Messages { postman: Box<Postman<T>>, marks: Slice<u32>, _shared: Vec<HostBuffer<u8>> },
+}
+
+impl<T: Real> Link<T> {
+    /// Forgets the solve before. Nothing runs on the device.
+    fn reset(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+        match self {
+            Self::Memory { arrived, .. } => arrived.clear(stream)?,
+            Self::Messages { postman, marks, .. } => {
+                postman.reset();
+                marks.clear(stream)?;
+            }
+        }
+        stream.synchronize()
+    }
+
+    /// Waits for the kernel, and answers it until it ends.
+    fn wait(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+        let Self::Messages { postman, .. } = self else { return stream.synchronize() };
+        let served = postman.serve(&mut || stream.is_done());
+        if served.is_err() {
+            // The kernel uses the host's memory until it has ended.
+            let _ = stream.synchronize();
+        }
+        served
+    }
 }
 
 /// What each node is to the devices: a bit for each that reads it, and above these the one that has it.
@@ -56,15 +87,24 @@ impl<T: Real> GpuPart<T> {
         domains: &SubDomainsView,
         ranks: &Arc<dyn Ranks>,
         ordinal: u32,
+        exchange: Exchange,
     ) -> Result<Self, EikonalError> {
         let accord = Accord::new(ranks);
         let device = GpuSettings { ordinal, sets: 1, ..GpuSettings::default() };
         let mut solver = accord.agree(GpuSolver::with(problem, settings, &device, true))?;
-        let places = places(domains, ranks.n_ranks(), problem.mesh.n_nodes());
-        let mut opened = Opened::default();
-        let placed = join(&mut solver, ranks, &places, &mut opened);
-        let [counters, arrived] = accord.agree(placed)?;
-        Ok(Self { solver, part: Part::of(domains, ranks.rank()), accord, counters, arrived, _opened: opened })
+        // Parts on one device run at the same time, and wait for each other.
+        let identity = accord.agree(solver.gpu.uuid())?;
+        let all = ranks.all_gather(identity.to_vec());
+        let here = all.iter().filter(|of_rank| **of_rank == identity).count() as u32;
+        solver.most_blocks = solver.kernel.resident * solver.gpu.multiprocessors / here;
+        let part = Part::of(domains, ranks.rank());
+        let connected = match exchange {
+            Exchange::Messages => write(&mut solver, ranks, domains, &part),
+            _ => join(&mut solver, ranks, domains),
+        };
+        let (counters, link) = accord.agree(connected)?;
+        solver.memory = solver.arena.report();
+        Ok(Self { solver, part, accord, counters, link })
     }
 
     /// Name of the device.
@@ -77,13 +117,13 @@ impl<T: Real> GpuPart<T> {
         let mut place = || {
             self.solver.gpu.enter()?;
             self.counters.write(&vec![0; self.counters.len()])?;
-            self.arrived.write(&vec![0; self.arrived.len()])?;
+            self.link.reset(&self.solver.stream)?;
             self.solver.place_starts(&[starts], &[first])
         };
         let placed = place();
         // Nobody begins before all are cleared, and no copy waits for a part that runs.
         self.accord.agree(placed)?;
-        let found = self.solver.run(&[starts]);
+        let found = self.solver.run(&[starts], |stream| self.link.wait(stream));
         let statistics = self.accord.agree(found)?;
         let mut time = vec![T::default(); self.solver.n_nodes];
         self.solver.time.read(&mut time)?;
@@ -94,33 +134,53 @@ impl<T: Real> GpuPart<T> {
     }
 }
 
-/// Learns where the other devices have their arrays. Returns the counters of this device and the meetings that the others
-/// have come to. Collective.
+/// Makes room for messages to the other devices. Returns the counters of this device.
+fn write<T: Real>(
+    solver: &mut GpuSolver<T>,
+    ranks: &Arc<dyn Ranks>,
+    domains: &SubDomainsView,
+    part: &Part,
+) -> Result<(Slice<u32>, Link<T>), DeviceError> {
+    solver.gpu.enter()?;
+    let border = Border::of(domains, ranks.rank(), ranks.n_ranks(), solver.n_nodes);
+    let sweep = solver.sweep();
+    let arena = &mut solver.arena;
+    let counters = arena.zeros::<u32>("counters of several devices", super::COUNTERS)?;
+    let place = arena.copy("devices of nodes", &border.places(part, solver.n_nodes))?;
+    let changed = arena.zeros::<u32>("entries for other devices", border.len())?;
+    // The number of these entries stands before the marks.
+    let marks = arena.zeros::<u32>("marks of entries for other devices", 1 + (1 << sweep.shift))?;
+    let own = [changed.pointer(), marks.pointer(), marks.part::<u32>(1, 1 << sweep.shift).pointer()];
+    let mut shared = Vec::new();
+    let postman = Box::new(Postman::new(ranks, border, own, &mut shared)?);
+    let meeting = Meeting { place: place.at(), n_devices: 2, ..Meeting::zeroed() };
+    solver.form = FormParams::Together(Box::new(TeamParams { sweep, meeting, post: postman.post() }), counters);
+    Ok((counters, Link::Messages { postman, marks, _shared: shared }))
+}
+
+/// Learns where the other devices have their arrays. Returns the counters of this device. Collective.
 fn join<T: Real>(
     solver: &mut GpuSolver<T>,
     ranks: &Arc<dyn Ranks>,
-    places: &[u32],
-    opened: &mut Opened,
-) -> Result<[Slice<u32>; 2], DeviceError> {
+    domains: &SubDomainsView,
+) -> Result<(Slice<u32>, Link<T>), DeviceError> {
     let n = ranks.n_ranks();
     let arrays = solver.gpu.enter().and_then(|()| {
         let arena = &mut solver.arena;
         let counters = arena.zeros::<u32>("counters of several devices", super::COUNTERS)?;
         let arrived = arena.zeros::<u32>("meetings of several devices", n)?;
         let gathered = arena.zeros::<u64>("what several devices have found", 2 * n * ROW)?;
-        let place = arena.copy("devices of nodes", places)?;
+        let place = arena.copy("devices of nodes", &places(domains, n, solver.n_nodes))?;
         Ok((counters, arrived, gathered, place))
     });
-    let sweep = match &solver.form {
-        FormParams::Active(params) => **params,
-        _ => unreachable!("a solver of one active list"),
-    };
+    let sweep = solver.sweep();
     let offered = arrays.as_ref().map_err(DeviceError::clone).map(|(counters, arrived, gathered, _)| {
         let [records, lists] = [sweep.record.map(|at| at.address()), sweep.list.map(|at| at.address())];
         [records[0], records[1], lists[0], lists[1], counters.pointer(), gathered.pointer(), arrived.pointer()]
     });
     let offered = offered.as_ref().map(|offered| &offered[..]).map_err(DeviceError::clone);
-    let all = exchange_arrays(ranks, &solver.gpu, offered, opened)?;
+    let mut opened = Opened::default();
+    let all = exchange_arrays(ranks, &solver.gpu, offered, &mut opened)?;
     let (counters, arrived, _, place) = arrays?;
     let mut meeting = Meeting { place: place.at(), n_devices: n as u32, me: ranks.rank() as u32, ..Meeting::zeroed() };
     for (device, of) in all.iter().enumerate() {
@@ -131,12 +191,8 @@ fn join<T: Real>(
         meeting.gathered[device] = super::pointer(at[5]);
         meeting.arrived[device] = super::pointer(at[6]);
     }
-    // Parts on one device run at the same time, and wait for each other.
-    let here = all.iter().filter(|of| !of.is_other).count() as u32;
-    solver.most_blocks = solver.kernel.resident * solver.gpu.multiprocessors / here;
-    solver.form = FormParams::Together(Box::new(TeamParams { sweep, meeting }), counters);
-    solver.memory = solver.arena.report();
-    Ok([counters, arrived])
+    solver.form = FormParams::Together(Box::new(TeamParams { sweep, meeting, post: Post::zeroed() }), counters);
+    Ok((counters, Link::Memory { arrived, _opened: opened }))
 }
 
 impl<T: Real> Member for GpuPart<T> {

@@ -1,5 +1,6 @@
 // One solve by several devices, each of which lists the nodes that are its own and has records of all. The sweeps are those
-// of one device: what lowers or lists a node is done on all devices that read it, and all devices meet after a sweep.
+// of one device: what lowers or lists a node is done on all devices that read it, and all devices meet after a sweep. Devices that do
+// not reach each other's memory lower and list it on their own, and tell the others of it at the meeting.
 //
 // Without POGO_OF_DEVICES there is one device, and all of this is as if it was not there.
 
@@ -11,6 +12,7 @@
 
 struct Params : SweepParams {
     Meeting team;
+    Post post;
 };
 static_assert(sizeof(Params) == sizeof(TeamParams), "the host has the same structure");
 
@@ -34,6 +36,14 @@ struct Readers {
 // Whether this device lists a node.
 __device__ __forceinline__ bool lists(const Params &p, u32 node) { return Readers(p, node).owner == p.team.me; }
 
+// Whether devices exchange messages.
+__device__ __forceinline__ bool by_messages(const Params &p) { return p.post.calls != nullptr; }
+
+// Keeps an entry that was lowered or listed, which other devices are told of after the sweep.
+__device__ __noinline__ void keep_for_others(const Params &p, u32 sweep, u32 entry) {
+    if (atomicExch(&p.post.changed_for[entry], sweep + 1) != sweep + 1) p.post.changed[atomicAdd(p.post.n_changed, 1u)] = entry;
+}
+
 // Puts an entry on the list of another device for the sweep after this one. Each device counts what it has put on any list: others
 // may still lengthen its own when it has come to a meeting.
 __device__ __noinline__ void append_to(const Params &p, u32 device, u32 sweep, u32 entry) {
@@ -51,13 +61,54 @@ __device__ __forceinline__ u32 lengthen(const Params &p, u32 sweep, u32 by) {
 // Length of the lists of all devices.
 __device__ __forceinline__ u32 length_of_all(const Params &p, u32) { return __ldcg(&p.counters[6]); }
 
+// By messages: tells the host of entries that others read, and applies what it answers. `Records` has the records of the kernel. Then
+// the list of this device for `sweep` is whole, and the earliest time and the number of entries are those of all.
+template <typename Records> __device__ __noinline__ void exchange(const Params &p, u32 &target, u32 sweep, word *earliest, u32 *found) {
+    const Post &post = p.post;
+    const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, n_threads = gridDim.x * blockDim.x;
+    grid_barrier(p.counters, target);
+    const u32 n_told = __ldcg(post.n_changed);
+    for (u32 i = thread; i < n_told; i += n_threads) {
+        const u32 entry = __ldcg(post.changed + i);
+        post.outgoing[i] = Records::is_listed(p, sweep, entry) ? entry | LISTED : entry;
+        words(post.outgoing_time)[i] = Records::time(p, sweep, entry);
+    }
+    __threadfence_system();
+    grid_barrier(p.counters, target);
+    if (thread == 0) {
+        volatile u64 *told = post.told;
+        told[0] = n_told, told[1] = __ldcg(&p.counters[1 + sweep % 3]), told[2] = __ldcg(earliest);
+        *post.n_changed = 0;
+        __threadfence_system();
+        // The first exchange is that before sweep 1.
+        release_to_devices(post.calls, sweep);
+        wait_for_host(post.answered, sweep);
+        p.counters[6] = u32(from_host(post.heard + 1));
+        *earliest = word(from_host(post.heard + 2));
+        if (found) *found = p.counters[6];
+    }
+    grid_barrier(p.counters, target);
+    const u32 n_heard = u32(from_host(post.heard));
+    for (u32 i = thread; i < n_heard; i += n_threads) {
+        const u32 word_of_entry = from_host(post.incoming + i), entry = word_of_entry & ~LISTED;
+        const word time = from_host(reinterpret_cast<const word *>(post.incoming_time) + i);
+        const bool is_new = Records::lower(p, sweep, entry, time, word_of_entry & LISTED);
+        if (is_new && lists(p, entry)) p.list[sweep & 1][lengthen(p, sweep - 1, 1)] = entry;
+    }
+}
+
 // What a device has found for a sweep, in a row of `gathered`: the entries that it has put on lists, those of its set, the earliest.
 constexpr u32 ROW = 4;
 
 // Barrier of all thread blocks of all devices after which `sweep` begins. The last thread block of a device to arrive tells the
 // other devices of what was found, waits for them, and lets the others of its device go on.
-template <typename Work>
+template <typename Records, typename Work>
 __device__ __forceinline__ void meet(const Params &p, u32 &target, u32 sweep, word *earliest, u32 *found, Work meanwhile) {
+    if (by_messages(p)) {
+        if (sweep > 0) exchange<Records>(p, target, sweep, earliest, found);
+        grid_barrier(p.counters, target, meanwhile);
+        return;
+    }
     target += gridDim.x;
     const u32 number = target / gridDim.x;
     __syncthreads();
@@ -118,7 +169,7 @@ __device__ __forceinline__ u32 lengthen(const Params &p, u32 sweep, u32 by) {
 
 __device__ __forceinline__ u32 length_of_all(const Params &p, u32 sweep) { return __ldcg(&p.counters[1 + sweep % 3]); }
 
-template <typename Work>
+template <typename Records, typename Work>
 __device__ __forceinline__ void meet(const Params &p, u32 &target, u32, word *, u32 *, Work meanwhile) {
     grid_barrier(p.counters, target, meanwhile);
 }

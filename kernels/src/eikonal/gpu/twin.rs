@@ -2,15 +2,19 @@
 //! block and run at the same time.
 
 use std::ffi::c_void;
+use std::path::Path;
+use std::sync::Arc;
 
 use super::layout::*;
 use super::part::places;
-use crate::device::Plain as _;
+use super::post::{Border, Postman};
+use crate::device::{DeviceError, Mapped, Plain as _};
 use crate::device::layout::{In, Out, Pointer as _};
 use crate::dynamics::Part;
 use crate::eikonal::problem::first_time;
 use crate::eikonal::products::{Squares, StoredElements};
 use crate::eikonal::{EikonalProblem, LocalSolver, cut, edge_time};
+use crate::ranks::{Late, Ranks, Threads};
 
 /// Atomic operations and warps, which other kernels on the host have no use for.
 const HOST: &str = r#"
@@ -50,6 +54,9 @@ inline u32 acquire_from_devices(const u32 *at) {
     return __atomic_load_n(at, __ATOMIC_SEQ_CST);
 }
 inline void release_to_devices(u32 *at, u32 value) { __atomic_store_n(at, value, __ATOMIC_SEQ_CST); }
+inline void wait_for_host(const u32 *at, u32 calls) {
+    while (acquire_from_devices(at) < calls) {}
+}
 inline u32 acquire_from_blocks(const u32 *at) { return acquire_from_devices(at); }
 inline void release_to_blocks(u32 *at, u32 value) { release_to_devices(at, value); }
 "#;
@@ -102,7 +109,7 @@ impl Memory {
 
 /// The memory of one device, and what its kernel gets.
 struct Device {
-    _memory: Memory,
+    memory: Memory,
     params: TeamParams<f64>,
     gathered: u64,
     arrived: u64,
@@ -148,7 +155,19 @@ impl Device {
         let meeting = Meeting { place, n_devices: n_devices as u32, ..Meeting::zeroed() };
         let gathered = memory.array(&vec![0_u64; 8 * n_devices]);
         let arrived = memory.array(&vec![0_u32; n_devices]);
-        Self { _memory: memory, params: TeamParams { sweep, meeting }, gathered, arrived, work }
+        Self { memory, params: TeamParams { sweep, meeting, post: Post::zeroed() }, gathered, arrived, work }
+    }
+
+    /// Runs a copy of the library at `path`, which nobody else has loaded.
+    fn run(params: &TeamParams<f64>, library: &[u8], path: &Path) {
+        std::fs::write(path, library).expect("can write");
+        // SAFETY: compiled just now, with the structures of `layout.rs`; `solve` is defined in `compile`.
+        unsafe {
+            let library = libloading::Library::new(path).expect("loads");
+            let solve: libloading::Symbol<unsafe extern "C" fn(*const c_void)> =
+                library.get(b"solve\0").expect("defined in `compile`");
+            solve(std::ptr::from_ref(params).cast());
+        }
     }
 
     /// Times, and local solves.
@@ -185,18 +204,8 @@ fn solve(library: &[u8], problem: &EikonalProblem, starts: &[(u32, f64)], domain
     std::thread::scope(|scope| {
         for (me, device) in devices.iter().enumerate() {
             // A library that is loaded twice from one file has its variables once.
-            let path = folder.path().join(format!("device-{me}.so"));
-            std::fs::write(&path, library).expect("can write");
-            let at = std::ptr::from_ref(&device.params) as u64;
-            scope.spawn(move || {
-                // SAFETY: compiled just now, with the structures of `layout.rs`; `solve` is defined in `compile`.
-                unsafe {
-                    let library = libloading::Library::new(&path).expect("loads");
-                    let solve: libloading::Symbol<unsafe extern "C" fn(*const c_void)> =
-                        library.get(b"solve\0").expect("defined in `compile`");
-                    solve(at as *const c_void);
-                }
-            });
+            let (path, params) = (folder.path().join(format!("device-{me}.so")), device.params);
+            scope.spawn(move || Device::run(&params, library, &path));
         }
     });
     let found: Vec<(Vec<f64>, u64)> = devices.iter().map(Device::found).collect();
@@ -205,6 +214,54 @@ fn solve(library: &[u8], problem: &EikonalProblem, starts: &[(u32, f64)], domain
         Part::of(&domains.view(), me).own().for_each(|node| time[node] = of_device[node]);
     }
     (time, found.iter().map(|(_, solves)| solves).sum())
+}
+
+impl Mapped for Memory {
+    fn zeros(&mut self, bytes: usize) -> Result<u64, DeviceError> {
+        Ok(self.array(&vec![0_u8; bytes]))
+    }
+}
+
+/// As [`solve`], by devices that exchange messages, some of which come late.
+fn solve_by_messages(
+    library: &[u8],
+    problem: &EikonalProblem,
+    starts: &[(u32, f64)],
+    domain: &[u32],
+    n: usize,
+) -> (Vec<f64>, u64) {
+    let (folder, n_nodes) = (tempfile::tempdir().expect("a folder"), domain.len());
+    let first: Vec<u32> = (0..=n_nodes as u32).collect();
+    let domains = cut(&problem.mesh, &first, domain, n);
+    let view = domains.view();
+    let of_rank = |ranks: Threads| {
+        let ranks: Arc<dyn Ranks> = Arc::new(Late::new(ranks));
+        let (me, part) = (ranks.rank(), Part::of(&view, ranks.rank()));
+        let border = Border::of(&view, me, n, n_nodes);
+        let mut device = Device::new(problem, starts, &border.places(&part, n_nodes), 2);
+        let memory = &mut device.memory;
+        let own = [border.len(), 1, n_nodes.next_power_of_two()].map(|len| memory.array(&vec![0_u32; len]));
+        let mut postman = Postman::<f64>::new(&ranks, border, own, memory).expect("fits");
+        device.params.post = postman.post();
+        let (path, params) = (folder.path().join(format!("device-{me}.so")), device.params);
+        std::thread::scope(|scope| {
+            let kernel = scope.spawn(move || Device::run(&params, library, &path));
+            postman.serve(&mut || Ok(kernel.is_finished())).expect("no rank fails");
+        });
+        let (time, solves) = device.found();
+        (part.own().map(|node| (node, time[node])).collect::<Vec<_>>(), solves)
+    };
+    let mut time = vec![f64::NAN; n_nodes];
+    let mut solves = 0;
+    std::thread::scope(|scope| {
+        let ranks: Vec<_> = Threads::new(n).into_iter().map(|ranks| scope.spawn(|| of_rank(ranks))).collect();
+        for rank in ranks {
+            let (own, of_rank) = rank.join().expect("no panic");
+            own.into_iter().for_each(|(node, of_node)| time[node] = of_node);
+            solves += of_rank;
+        }
+    });
+    (time, solves)
 }
 
 #[test]
@@ -231,6 +288,8 @@ fn several_devices_on_the_host_make_the_sweeps_of_one() {
                 let several = solve(&of_several, &problem, &starts, &domain, n_devices);
                 assert!(several.0 == one.0, "{n_devices} devices, {name}: times differ");
                 assert_eq!(several.1, one.1, "{n_devices} devices, {name}: local solves");
+                let by_messages = solve_by_messages(&of_several, &problem, &starts, &domain, n_devices);
+                assert!(by_messages == one, "{n_devices} devices by messages, {name}: times or local solves differ");
             }
         }
     }

@@ -42,6 +42,10 @@ __device__ __noinline__ u64 lower_on_all(const Params &p, u32 sweep, u32 entry, 
     u64 before = atomicMin_system(&records(p, sweep + 1)[entry], record);
     // Whoever has lowered it here has told the others.
     if (before <= record) return before;
+    if (by_messages(p)) {
+        keep_for_others(p, sweep, entry);
+        return before;
+    }
     readers.others(p, [&](u32 device) {
         u64 *there = reinterpret_cast<u64 *>(p.team.record[device][(sweep + 1) & 1]);
         const u64 seen = atomicMin_system(&there[entry], record);
@@ -59,17 +63,33 @@ __device__ __forceinline__ u64 lower(const Params &p, u32 sweep, u32 entry, u64 
     return atomicMin(&records(p, sweep + 1)[entry], record);
 }
 
+// Whether a record that was lowered to `time` puts the entry on the list of `sweep`: it was neither earlier nor on that list already.
+__device__ __forceinline__ bool is_new(u64 before, u32 time, u32 sweep) { return u32(before >> 32) >= time && u32(before) != ~sweep; }
+
+// The records for `sweep`, at the meeting before it.
+struct Records {
+    __device__ static word time(const Params &p, u32 sweep, u32 entry) { return u32(records(p, sweep)[entry] >> 32); }
+    __device__ static bool is_listed(const Params &p, u32 sweep, u32 entry) { return u32(records(p, sweep)[entry]) == ~sweep; }
+    // Lowers the time of an entry. Returns whether it is to be listed, and was not.
+    __device__ static bool lower(const Params &p, u32 sweep, u32 entry, word time, bool listed) {
+        const u64 before = atomicMin(&records(p, sweep)[entry], make_record(time, listed ? sweep : 0));
+        return listed && is_new(before, time, sweep);
+    }
+};
+
 // Lowers the time of an entry for the next sweep to `time`, and puts the entry on the list of that sweep.
 __device__ __forceinline__ void push(const Params &p, Block &block, u32 sweep, u32 entry, u32 time) {
     u32 &least = block.least[entry >> p.shift];
     if (time < *(volatile u32 *)&least) atomicMin(&least, time);
     const u64 before = lower(p, sweep, entry, make_record(time, sweep + 1));
-    // The entry has an earlier time, or it is on the list already.
-    if (u32(before >> 32) < time || u32(before) == ~(sweep + 1)) return;
+    if (!is_new(before, time, sweep + 1)) return;
     atomicAdd(&block.found[entry >> p.shift], 1u);
 #ifdef POGO_OF_DEVICES
     const u32 owner = Readers(p, entry).owner;
-    if (owner != p.team.me) return append_to(p, owner, sweep, entry);
+    if (owner != p.team.me) {
+        if (!by_messages(p)) append_to(p, owner, sweep, entry);
+        return;
+    }
 #endif
     u32 place = atomicAdd(&block.n_kept, 1u);
     if (place < KEPT)
@@ -119,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) wide_six(const __grid_c
     // Several devices have one set.
     const auto meet_before = [&](u32 sweep, auto meanwhile) {
         word *earliest = words(p.earliest) + sweep % 3 * MOST_SETS;
-        meet(p, target, sweep, earliest, earliest + 3 * MOST_SETS, meanwhile);
+        meet<Records>(p, target, sweep, earliest, earliest + 3 * MOST_SETS, meanwhile);
     };
     meet_before(0, [] {});
     for (u32 i = thread; i < p.n_starts; i += n_threads) {

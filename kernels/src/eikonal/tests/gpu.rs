@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::dynamics::Exchange;
 use crate::ranks::{Ranks, Serves, Threads};
 
 /// Largest difference, of the latest time.
@@ -71,6 +72,7 @@ fn by_devices<T: Real + 'static>(
     domain: &[u32],
     ordinals: &[u32],
     sets: &[Vec<(u32, f64)>],
+    exchange: Exchange,
 ) -> Vec<Arrival<T>> {
     let first: Vec<u32> = (0..=domain.len() as u32).collect();
     let domains = cut(&problem.mesh, &first, domain, ordinals.len());
@@ -79,7 +81,7 @@ fn by_devices<T: Real + 'static>(
         let of_rank = |(ranks, &ordinal): (Threads, &u32)| {
             let ranks: Arc<dyn Ranks> = Arc::new(ranks);
             scope.spawn(move || {
-                let part = GpuPart::<T>::new(problem, settings, &view, &ranks, ordinal).unwrap();
+                let part = GpuPart::<T>::new(problem, settings, &view, &ranks, ordinal, exchange).unwrap();
                 if !ranks.leads() {
                     part.serve(&*ranks);
                     return Vec::new();
@@ -105,18 +107,21 @@ fn check_devices<T: Real + 'static>(problem: &EikonalProblem, settings: &Eikonal
         |node, _, ranks| node % ranks,
         |node, _, ranks| if node < ranks { node } else { ranks - 1 },
     ];
-    for ordinals in [&every[..], &[0, 0], &[0, 0, 0]] {
+    for (ordinals, exchange) in [&every[..], &[0, 0], &[0, 0, 0]]
+        .into_iter()
+        .flat_map(|ordinals| [(ordinals, Exchange::Overlap), (ordinals, Exchange::Messages)])
+    {
         for rule in rules {
             let domain: Vec<u32> = (0..n).map(|node| rule(node, n, ordinals.len()) as u32).collect();
-            let found = by_devices::<T>(problem, settings, &domain, ordinals, sets);
+            let found = by_devices::<T>(problem, settings, &domain, ordinals, sets, exchange);
             for (found, expected) in found.iter().zip(&expected) {
-                assert!(found.time == expected.time, "{ordinals:?}: times differ");
+                assert!(found.time == expected.time, "{ordinals:?}, {exchange:?}: times differ");
                 let numbers = |arrival: &Arrival<T>| {
                     (arrival.unreached, arrival.statistics.sweeps, arrival.statistics.local_solves)
                 };
-                assert_eq!(numbers(found), numbers(expected), "{ordinals:?}");
+                assert_eq!(numbers(found), numbers(expected), "{ordinals:?}, {exchange:?}");
             }
-            println!("{ordinals:?} {} {:?}: the same bits", T::NAME, settings.local_solver);
+            println!("{ordinals:?} {exchange:?} {} {:?}: the same bits", T::NAME, settings.local_solver);
         }
     }
 }

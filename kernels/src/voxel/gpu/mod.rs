@@ -8,7 +8,6 @@ mod measure;
 mod post;
 mod product;
 mod remote;
-mod rounds;
 mod solve;
 #[cfg(test)]
 mod tests;

@@ -1,22 +1,17 @@
-//! Answers the calls of a kernel of coarse levels that exchanges with other ranks while it runs: `exchange` in devices.cuh.
-//!
-//! ```text
-//! kernel   writes nodes and sums into the host's memory, counts a call          waits          reads what came
-//! host                                                              round of messages, counts the answer
-//! ```
+//! Answers the calls of a kernel of coarse levels that exchanges with other ranks while it runs: `exchange` in devices.cuh. The
+//! kernel writes nodes and sums into the host's memory, a round of messages answers, and the kernel reads what came.
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::layout::{GIVEN_UP, Letter, NOBODY, Post, SUMMED};
+use super::layout::{self, Letter, NOBODY, Post, SUMMED};
 use super::levels::Memory;
-use super::rounds::{Nodes, Rounds};
-use crate::device::DeviceError;
+use crate::device::{self, Calls, DeviceError, Mapped, bytes_at, bytes_at_mut};
 use crate::device::layout::{In, Out, Pointer};
 use crate::dynamics::HaloLists;
-use crate::ranks::{Ranks, Reader, Writer};
+use crate::ranks::{Nodes, Ranks, Reader, Rounds, Writer};
 
+const _: () = assert!(layout::GIVEN_UP == device::GIVEN_UP);
 /// Sums of a thread block at a time.
 const SUMS: usize = 3;
 /// Bytes of the numbers of a node.
@@ -63,17 +58,12 @@ impl List {
     }
 }
 
-/// Gives memory of the host that kernels use, too.
-pub(super) trait Mapped {
-    /// Address of so many bytes, all 0.
-    fn zeros(&mut self, bytes: usize) -> Result<u64, DeviceError>;
-}
-
 /// Answers the calls of one rank's kernel.
 #[derive(Debug)]
 pub(super) struct Postman {
     /// Bytes of each rank in the messages of each list, to it and from it.
     lists: Vec<[Vec<Range<usize>>; 2]>,
+    calls: Calls,
     post: Post,
     /// First thread block of each rank, and the number of all.
     blocks: Vec<usize>,
@@ -103,17 +93,18 @@ impl Postman {
         }
         let most = |nodes: fn(&List) -> usize| NODE_BYTES * lists.iter().map(nodes).max().unwrap_or(0);
         let (own, all) = (blocks[rank + 1] - blocks[rank], blocks.last().copied().unwrap_or(0));
+        let calls = Calls::new(shared)?;
         let post = Post {
             letters: In::from_address(memory.put(&letters)?),
             outgoing: Out::<f32>::from_address(shared.zeros(most(|list| list.sent.n_nodes()))?),
             own_sums: Out::<f64>::from_address(shared.zeros(8 * SUMS * own)?),
             incoming: In::from_address(shared.zeros(most(|list| list.received.n_nodes()))?),
             all_sums: In::from_address(shared.zeros(8 * SUMS * all)?),
-            calls: Out::<u32>::from_address(shared.zeros(8)?),
-            answered: In::from_address(shared.zeros(4)?),
+            calls: Out::<u32>::from_address(calls.calls),
+            answered: In::from_address(calls.answered),
         };
         let lists = lists.into_iter().map(|list| list.ranges(NODE_BYTES)).collect();
-        Ok(Self { lists, post, blocks })
+        Ok(Self { lists, calls, post, blocks })
     }
 
     /// What the kernel knows.
@@ -122,9 +113,8 @@ impl Postman {
     }
 
     /// Forgets the calls of the kernel before. No kernel runs.
-    pub fn reset(&mut self) {
-        self.calls()[0].store(0, Ordering::Relaxed);
-        self.answered().store(0, Ordering::Release);
+    pub fn reset(&self) {
+        self.calls.reset();
     }
 
     /// Answers calls until `is_done` says that the kernel has ended.
@@ -132,49 +122,29 @@ impl Postman {
     /// # Errors
     /// The kernel or another rank has failed. Then the kernel gets no more answers but that.
     pub fn serve(
-        &mut self,
+        &self,
         rounds: &Rounds,
         is_done: &mut dyn FnMut() -> Result<bool, DeviceError>,
     ) -> Result<(), DeviceError> {
-        /// Looks for a call between two questions of whether the kernel has ended.
-        const LOOKS: u32 = 200;
-        let mut n_answered = 0;
-        loop {
-            for _ in 0..LOOKS {
-                if self.calls()[0].load(Ordering::Acquire) > n_answered {
-                    let what = self.calls()[1].load(Ordering::Relaxed);
-                    if let Err(error) = self.answer(rounds, what) {
-                        self.answered().store(GIVEN_UP, Ordering::Release);
-                        return Err(error);
-                    }
-                    n_answered += 1;
-                    self.answered().store(n_answered, Ordering::Release);
-                }
-                std::hint::spin_loop();
-            }
-            if is_done()? {
-                return Ok(());
-            }
-            std::thread::yield_now();
-        }
+        self.calls.serve(|what| self.answer(rounds, what), is_done)
     }
 
     /// One round for a call.
-    fn answer(&mut self, rounds: &Rounds, what: u32) -> Result<(), DeviceError> {
+    fn answer(&self, rounds: &Rounds, what: u32) -> Result<(), DeviceError> {
         let rank = rounds.ranks.rank();
         let own_sums = match what & SUMMED {
             0 => &[][..],
             // SAFETY: memory of that length, which the kernel has written and reads no more.
-            _ => unsafe { bytes(self.post.own_sums.address(), 8 * SUMS * self.n_blocks(rank)) },
+            _ => unsafe { bytes_at(self.post.own_sums.address(), 8 * SUMS * self.n_blocks(rank)) },
         };
         let list = self.lists.get((what & !SUMMED) as usize);
         debug_assert!(list.is_some() || what & !SUMMED == NOBODY);
         let end = |ranges: &[Range<usize>]| ranges.last().map_or(0, |range| range.end);
         let nodes = list.map(|[to, from]| Nodes {
             // SAFETY: as above; the kernel waits, and nobody else uses what comes.
-            outgoing: unsafe { bytes(self.post.outgoing.address(), end(to)) },
+            outgoing: unsafe { bytes_at(self.post.outgoing.address(), end(to)) },
             // SAFETY: as above.
-            incoming: unsafe { bytes_mut(self.post.incoming.address(), end(from)) },
+            incoming: unsafe { bytes_at_mut(self.post.incoming.address(), end(from)) },
             to,
             from,
         });
@@ -185,7 +155,7 @@ impl Postman {
         came[rank] = own_sums.to_vec();
         let n_all = self.blocks.last().copied().unwrap_or(0);
         // SAFETY: memory of that length, as above.
-        let all = unsafe { bytes_mut(self.post.all_sums.address(), 8 * SUMS * n_all) };
+        let all = unsafe { bytes_at_mut(self.post.all_sums.address(), 8 * SUMS * n_all) };
         for (of, &first) in came.iter().zip(&self.blocks) {
             let n_bytes = of.len() / SUMS;
             for sum in 0..SUMS {
@@ -199,33 +169,4 @@ impl Postman {
     fn n_blocks(&self, rank: usize) -> usize {
         self.blocks[rank + 1] - self.blocks[rank]
     }
-
-    /// The number of calls, and what the last one is for.
-    fn calls(&self) -> &[AtomicU32; 2] {
-        // SAFETY: two numbers of the host's memory, which live as long as this; the kernel writes them one at a time.
-        unsafe { &*(self.post.calls.address() as *const [AtomicU32; 2]) }
-    }
-
-    fn answered(&self) -> &AtomicU32 {
-        // SAFETY: as above.
-        unsafe { &*(self.post.answered.address() as *const AtomicU32) }
-    }
-}
-
-/// Memory as bytes.
-///
-/// # Safety
-/// There are as many bytes at the address, and nobody writes them.
-unsafe fn bytes<'a>(address: u64, n: usize) -> &'a [u8] {
-    // SAFETY: what the caller says.
-    unsafe { std::slice::from_raw_parts(address as *const u8, n) }
-}
-
-/// The same to be written.
-///
-/// # Safety
-/// There are as many bytes at the address, and nobody else uses them.
-unsafe fn bytes_mut<'a>(address: u64, n: usize) -> &'a mut [u8] {
-    // SAFETY: what the caller says.
-    unsafe { std::slice::from_raw_parts_mut(address as *mut u8, n) }
 }

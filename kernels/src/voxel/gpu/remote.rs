@@ -2,7 +2,7 @@
 //!
 //! An array has the addresses of the whole model on the device of a rank, so that a node has the same place on all. Behind those that the
 //! rank does not need there is no memory of their own ([`Arena::of_part`]). Before a kernel reads the numbers of other parts, they
-//! come by a [round](super::rounds) of messages.
+//! come by a [round](Rounds) of messages.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -11,13 +11,12 @@ use std::sync::Arc;
 use super::super::share::RankShares;
 use super::layout::N_LISTS;
 use super::levels::{Order, Wanted};
-use super::post::{List, Mapped, Postman};
+use super::post::{List, Postman};
 use super::product::FineLevel;
-use super::rounds::{Nodes, Rounds};
 use super::tiles::Shares;
 use crate::device::{Address, Arena, DeviceError, Devices, Gpu, HostBuffer, Stream};
 use crate::dynamics::Packing;
-use crate::ranks::{Ranks, Reader, Writer};
+use crate::ranks::{Nodes, Ranks, Reader, Rounds, Writer};
 use crate::simd::Real;
 
 /// The part of this process in a model: it is that of its first device.
@@ -111,18 +110,9 @@ pub(super) struct Remote {
     pub correction: Carrier<f32>,
     /// Address of the correction on level 1.
     pub values: Address,
-    pub postman: RefCell<Postman>,
+    pub postman: Postman,
     pub shares: RankShares,
     _mapped: Vec<HostBuffer<u8>>,
-}
-
-impl Mapped for Vec<HostBuffer<u8>> {
-    fn zeros(&mut self, bytes: usize) -> Result<u64, DeviceError> {
-        let buffer = HostBuffer::zeros(bytes)?;
-        let address = buffer.pointer();
-        self.push(buffer);
-        Ok(address)
-    }
 }
 
 /// All lists of a rank, before there is memory for them.
@@ -182,7 +172,6 @@ impl Lists {
         let residual = Carrier::new(gpu, &residual, arena)?;
         let mut mapped = Vec::new();
         let postman = Postman::new(places, blocks, rounds.ranks.rank(), arena, &mut mapped)?;
-        let postman = RefCell::new(postman);
         Ok((links, Remote { rounds, residual, correction, values: 0, postman, shares, _mapped: mapped }))
     }
 }
@@ -190,7 +179,7 @@ impl Lists {
 impl Remote {
     /// Answers the kernel of the coarse levels until it ends.
     pub fn serve(&self, stream: &Stream) -> Result<(), DeviceError> {
-        let served = self.postman.borrow_mut().serve(&self.rounds, &mut || stream.is_done());
+        let served = self.postman.serve(&self.rounds, &mut || stream.is_done());
         if served.is_err() {
             // The kernel uses this memory until it has ended.
             let _ = stream.synchronize();

@@ -545,7 +545,7 @@ impl GpuStaticSolver {
         fine.residual(on, r, z, t)?;
         if let Some(remote) = &self.remote {
             remote.residual.fetch(&remote.rounds, on.first(), t.pointer())?;
-            remote.postman.borrow_mut().reset();
+            remote.postman.reset();
         }
         on.for_each(|device, stream| self.sides[device].signals.arrived.clear(stream))?;
         on.meet()?;

@@ -8,11 +8,11 @@ use super::super::super::elements::Elements;
 use super::super::super::multigrid::{Cell, Host};
 use super::super::super::tests::random;
 use super::super::super::{Cube, CycleSettings, Lame, Ratios};
-use super::super::post::{List, Mapped, Postman};
-use super::super::rounds::Rounds;
+use super::super::post::{List, Postman};
 use super::super::tiles::Tiles;
 use super::*;
-use crate::ranks::{Late, Ranks, Threads};
+use crate::device::Mapped;
+use crate::ranks::{Late, Ranks, Rounds, Threads};
 use crate::simd::Real;
 
 /// Levels with the spectra that the device is to find.
@@ -302,7 +302,7 @@ impl Twin {
             let rounds = Rounds::new(&ranks, [12 * most, 24]);
             let mut mapped = HostMemory::default();
             let blocks = (0..=n_parts).collect();
-            let mut postman = Postman::new(lists, blocks, me, &mut memory, &mut mapped).expect("fits");
+            let postman = Postman::new(lists, blocks, me, &mut memory, &mut mapped).expect("fits");
             tables.peers.post = postman.post();
             let (address, cells) = (&raw const tables as u64, coarse.cells());
             // SAFETY: defined in `new`; addresses of this process, of arrays as long as the tables say.

@@ -205,7 +205,7 @@ impl Placed {
         // Of the first device while it computes a level alone, or of the outer iteration on all.
         let n_sums = (2 * 3 * kernels[0].n_blocks(devices.gpu(0)).max(BLOCKS)).max(parts.n as u32 * BLOCKS);
         let arrays = Arrays::new(both, (needs.low, needs.degree, n_sums as usize), &fixed, (&cuts, &read), &mut arena)?;
-        let post = remote.as_ref().map(|remote| remote.postman.borrow().post());
+        let post = remote.as_ref().map(|remote| remote.postman.post());
         if let Some(remote) = &mut remote {
             let level = &tables[parts.first].levels[0];
             remote.values = if level.steps > 1 { level.solution } else { level.z }.address();

@@ -8,11 +8,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::Ranks;
 use crate::device::{DeviceError, Plain, Slice, Stream, append, read};
-use crate::ranks::Ranks;
 
 /// Nodes that leave and come: bytes, and where those of each rank stand.
-pub(super) struct Nodes<'m> {
+pub(crate) struct Nodes<'m> {
     pub outgoing: &'m [u8],
     pub to: &'m [Range<usize>],
     pub incoming: &'m mut [u8],
@@ -21,7 +21,7 @@ pub(super) struct Nodes<'m> {
 
 /// Makes the rounds of this rank.
 #[derive(Debug)]
-pub(super) struct Rounds {
+pub(crate) struct Rounds {
     pub ranks: Arc<dyn Ranks>,
     /// Room for the largest messages of both kinds, bytes.
     most: [usize; 2],
