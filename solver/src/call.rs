@@ -102,9 +102,9 @@ impl Call<'_> {
     /// Only some ranks have one, or more than can compute a model together.
     pub fn n_devices_of_team(&self) -> Result<usize, SolveError> {
         match self.n_cuda_devices() {
-            n if n > MOST_DEVICES_BY_MESSAGES => {
-                Err(self.refuse(format!("at most {MOST_DEVICES_BY_MESSAGES} CUDA devices compute a model together: name fewer")))
-            }
+            n if n > MOST_DEVICES_BY_MESSAGES => Err(self.refuse(format!(
+                "at most {MOST_DEVICES_BY_MESSAGES} CUDA devices compute a model together: name fewer"
+            ))),
             n if n == 0 || n == self.team.n_ranks() => Ok(n),
             _ => Err(SolveError::MixedDevices),
         }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::layout::{self, Letter, NOBODY, Post, SUMMED};
 use super::levels::Memory;
-use crate::device::{self, Calls, DeviceError, Mapped, bytes_at, bytes_at_mut};
 use crate::device::layout::{In, Out, Pointer};
+use crate::device::{self, Calls, DeviceError, Mapped, bytes_at, bytes_at_mut};
 use crate::dynamics::HaloLists;
 use crate::ranks::{Nodes, Ranks, Reader, Rounds, Writer};
 
