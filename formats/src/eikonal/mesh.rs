@@ -71,6 +71,12 @@ impl EikonalMesh {
     ///
     /// The tables have 4-byte indices: at most 2³⁰ elements.
     pub fn connect(&mut self, n_nodes: usize) {
+        self.find_incident(n_nodes);
+        self.find_neighbours(n_nodes);
+    }
+
+    /// Fills `incident` (and its first) alone.
+    pub fn find_incident(&mut self, n_nodes: usize) {
         let corners = self.corners as usize;
         let next: Vec<AtomicU32> = (0..n_nodes).into_par_iter().map(|_| AtomicU32::new(0)).collect();
         self.elements.par_iter().for_each(|&node| {
@@ -89,9 +95,7 @@ impl EikonalMesh {
         });
         self.incident = incident.into_par_iter().map(AtomicU32::into_inner).collect();
         self.incident_first = first;
-
-        // Neighbours of the nodes of each part, and how many each node has.
-        let (elements, incident_first) = (&self.elements, &self.incident_first);
+        let incident_first = &self.incident_first;
         let mut rest = self.incident.as_mut_slice();
         let parts: Vec<(usize, &mut [u32])> = (0..n_nodes)
             .step_by(PART)
@@ -101,15 +105,24 @@ impl EikonalMesh {
                 (begin, rest.split_off_mut(..n).unwrap_or_default())
             })
             .collect();
-        let of_part = |(begin, mut incident): (usize, &mut [u32])| {
-            let (mut neighbours, mut counts, mut round) = (Vec::new(), Vec::new(), Vec::new());
+        parts.into_par_iter().for_each(|(begin, mut incident)| {
             for node in begin..(begin + PART).min(n_nodes) {
                 let n = (incident_first[node + 1] - incident_first[node]) as usize;
-                let own = incident.split_off_mut(..n).unwrap_or_default();
                 // Threads have filled it in any order.
-                own.sort_unstable();
+                incident.split_off_mut(..n).unwrap_or_default().sort_unstable();
+            }
+        });
+    }
+
+    /// Fills `neighbours` (and its first) from `incident`.
+    fn find_neighbours(&mut self, n_nodes: usize) {
+        let (elements, corners) = (&self.elements, self.corners as usize);
+        let of_part = |begin: usize| {
+            let (mut neighbours, mut counts, mut round) = (Vec::new(), Vec::new(), Vec::new());
+            for node in begin..(begin + PART).min(n_nodes) {
                 round.clear();
-                for &entry in &*own {
+                let first = self.incident_first[node] as usize;
+                for &entry in &self.incident[first..self.incident_first[node + 1] as usize] {
                     let element = entry as usize / 4;
                     let nodes = &elements[corners * element..corners * (element + 1)];
                     round.extend(nodes.iter().filter(|&&other| other as usize != node));
@@ -121,7 +134,7 @@ impl EikonalMesh {
             }
             (neighbours, counts)
         };
-        let parts: Vec<(Vec<u32>, Vec<u32>)> = parts.into_par_iter().map(of_part).collect();
+        let parts: Vec<(Vec<u32>, Vec<u32>)> = (0..n_nodes).into_par_iter().step_by(PART).map(of_part).collect();
         self.neighbours = parts.par_iter().flat_map_iter(|part| part.0.iter().copied()).collect();
         let mut end = 0_u32;
         self.neighbour_first = vec![0];

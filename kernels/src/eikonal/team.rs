@@ -12,6 +12,7 @@ use pogo_formats::domains::{SubDomains, SubDomainsView, ranges_of};
 use pogo_formats::eikonal::{EikonalMesh, EikonalMeshView};
 use pogo_formats::system::threads;
 use rayon::ThreadPool;
+use rayon::prelude::*;
 
 use super::problem::{
     Arrival, BLOCKED, EikonalError, EikonalProblem, EikonalSettings, Metrics, Statistics, first_time,
@@ -34,15 +35,18 @@ pub fn cut(mesh: &EikonalMeshView, first: &[u32], domain: &[u32], n_domains: usi
     for (nodes, &domain) in first.windows(2).zip(domain) {
         of_node.resize(nodes[1] as usize, domain);
     }
-    let mut needed = vec![Vec::new(); n_domains];
-    for (node, &reader) in of_node.iter().enumerate() {
-        let others = mesh.neighbours_of(node).iter().filter(|&&other| of_node[other as usize] != reader);
-        needed[reader as usize].extend(others);
-    }
-    needed.iter_mut().for_each(|nodes: &mut Vec<u32>| {
-        nodes.sort_unstable();
+    let needed_by = |reader| {
+        let own = first.par_windows(2).zip(domain).filter(|(_, domain)| **domain == reader);
+        let others = own.flat_map_iter(|(nodes, _)| {
+            let others = (nodes[0]..nodes[1]).flat_map(|node| mesh.neighbours_of(node as usize));
+            others.filter(|&&other| of_node[other as usize] != reader)
+        });
+        let mut nodes: Vec<u32> = others.copied().collect();
+        nodes.par_sort_unstable();
         nodes.dedup();
-    });
+        nodes
+    };
+    let needed = (0..n_domains as u32).map(needed_by).collect();
     SubDomains::new("metis", &ranges_of(first, domain, n_domains), needed)
 }
 
@@ -133,9 +137,9 @@ impl<T: Real> EikonalPart<T> {
 /// The elements with an own node of a part, in local numbers, and their metrics.
 fn part_of(problem: &EikonalProblem, part: &Part) -> (EikonalMesh, Vec<[f64; 6]>) {
     let whole = &problem.mesh;
-    let mut elements: Vec<u32> = part.own().flat_map(|node| whole.round(node)).map(|&entry| entry / 4).collect();
-    elements.sort_unstable();
-    elements.dedup();
+    let mut has = vec![false; whole.n_elements()];
+    part.own().for_each(|node| whole.round(node).iter().for_each(|&entry| has[entry as usize / 4] = true));
+    let elements: Vec<u32> = (0..).zip(has).filter_map(|(element, has)| has.then_some(element)).collect();
     let mut local = vec![0; whole.n_nodes()];
     let nodes: Vec<usize> = part.own().chain(part.halo().iter().map(|&node| node as usize)).collect();
     (0..).zip(&nodes).for_each(|(at, &node)| local[node] = at);
@@ -150,9 +154,8 @@ fn part_of(problem: &EikonalProblem, part: &Part) -> (EikonalMesh, Vec<[f64; 6]>
         original_element: vec![0; elements.len()],
         ..EikonalMesh::default()
     };
-    mesh.connect(nodes.len());
     // Who neighbours whom is of no use to sweeps.
-    (mesh.neighbours, mesh.neighbour_first) = (Vec::new(), Vec::new());
+    mesh.find_incident(nodes.len());
     let metric = |&element: &u32| problem.metrics.of(element as usize).unwrap_or(BLOCKED);
     (mesh, elements.iter().map(metric).collect())
 }

@@ -209,11 +209,15 @@ fn split(mesh: &EikonalMeshView, n_ranks: usize) -> Result<(SubDomains, Split), 
     };
     let cost = first.windows(2).map(work).collect();
     let piece_of = |node: usize| (node / piece) as u32;
-    let pairs = (0..n_nodes).flat_map(|node| {
-        let others = mesh.neighbours_of(node).iter();
-        others.map(move |&other| (piece_of(node), piece_of(other as usize)))
+    let shared = first.par_windows(2).flat_map_iter(|nodes| {
+        let others = (nodes[0]..nodes[1]).flat_map(|node| mesh.neighbours_of(node as usize));
+        let mut others: Vec<u32> = others.map(|&other| piece_of(other as usize)).collect();
+        others.sort_unstable();
+        let counted = |same: &[u32]| ((piece_of(nodes[0] as usize), same[0]), same.len() as i32);
+        others.chunk_by(|a, b| a == b).map(counted).collect::<Vec<_>>()
     });
-    let cells = Cells::new(cost, pairs);
+    let shared: Vec<_> = shared.collect();
+    let cells = Cells::of_counted(cost, shared.into_iter());
     let n_parts = (PARTS_OF_RANK * n_ranks).min(n_pieces).max(n_ranks);
     let dealt = |part: u32| part % n_ranks as u32;
     let domain: Vec<u32> = cells.cut(n_parts)?.into_iter().map(dealt).collect();

@@ -24,18 +24,24 @@ pub(crate) struct Cells {
 impl Cells {
     /// From the costs of cells, and from what pairs of them share, in any order and any number of times.
     pub fn new(cost: Vec<i32>, pairs: impl Iterator<Item = (u32, u32)>) -> Self {
-        let mut all: Vec<(u32, u32)> = pairs.filter(|(a, b)| a != b).flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+        Self::of_counted(cost, pairs.map(|pair| (pair, 1)))
+    }
+
+    /// The same, where each pair comes with how often it would.
+    pub fn of_counted(cost: Vec<i32>, pairs: impl Iterator<Item = ((u32, u32), i32)>) -> Self {
+        let differ = pairs.filter(|((a, b), _)| a != b);
+        let mut all: Vec<((u32, u32), i32)> = differ.flat_map(|((a, b), n)| [((a, b), n), ((b, a), n)]).collect();
         all.sort_unstable();
         // METIS sums costs in 32 bits.
         let total: i64 = cost.iter().map(|&cost| i64::from(cost)).sum();
         let unit = (total / MOST_COST + 1) as i32;
         let cost = cost.into_iter().map(|cost| (cost / unit).max(1)).collect();
         let mut cells = Self { first: vec![0], cost, ..Self::default() };
-        for same in all.chunk_by(|a, b| a == b) {
-            let (cell, neighbour) = same[0];
+        for same in all.chunk_by(|a, b| a.0 == b.0) {
+            let (cell, neighbour) = same[0].0;
             cells.first.resize(cell as usize + 1, cells.neighbours.len() as i32);
             cells.neighbours.push(neighbour as i32);
-            cells.shared.push(same.len() as i32);
+            cells.shared.push(same.iter().map(|(_, n)| n).sum());
         }
         cells.first.resize(cells.cost.len() + 1, cells.neighbours.len() as i32);
         cells
