@@ -199,7 +199,9 @@ impl Store {
 
     /// Stores the text of a module.
     pub fn write(&self, name: &str, text: &str) -> Result<(), String> {
-        pack(&self.path(name), text.as_bytes(), LzmaOptions::with_preset(9))
+        // Text has no alignment.
+        let options = LzmaOptions { pb: 0, nice_len: LzmaOptions::NICE_LEN_MAX, ..LzmaOptions::with_preset(9) };
+        pack(&self.path(name), text.as_bytes(), options)
     }
 
     /// Stores the machine code of a module, by architecture.
