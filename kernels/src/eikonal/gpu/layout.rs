@@ -58,8 +58,9 @@ layouts! {
         record: [Out<Record>; 2],
         /// Lists of entries, for the current and the next sweep.
         list: [Out<u32>; 2],
-        /// 0: arrivals at the barrier; 1 to 3: lengths of the lists; 7: number of sweeps. Of several devices 4: entries
-        /// that this one has put on lists; 5: number of the meeting that is over; 6: length of the lists of all.
+        /// 0: arrivals at the barrier; 1 to 3: lengths of the lists; 7: number of sweeps, at the end. Of several devices 4: entries
+        /// that this one has put on lists; 5: number of the meeting that is over; 6: length of the lists of all; 7: entries that
+        /// came by messages.
         counters: Out<u32>,
         /// Earliest time on each list. For wide.cu: earliest times of each set, (3, MOST_SETS), followed by the number
         /// of entries of each set on the list, (3, MOST_SETS).

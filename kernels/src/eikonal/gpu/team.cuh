@@ -73,7 +73,9 @@ template <typename Records> __device__ __noinline__ void exchange(const Params &
         post.outgoing[i] = Records::is_listed(p, sweep, entry) ? entry | LISTED : entry;
         words(post.outgoing_time)[i] = Records::time(p, sweep, entry);
     }
-    __threadfence_system();
+    // What the thread block has written comes before what the first thread of all says.
+    __syncthreads();
+    if (threadIdx.x == 0) __threadfence_system();
     grid_barrier(p.counters, target);
     if (thread == 0) {
         volatile u64 *told = post.told;
@@ -86,9 +88,11 @@ template <typename Records> __device__ __noinline__ void exchange(const Params &
         p.counters[6] = u32(from_host(post.heard + 1));
         *earliest = word(from_host(post.heard + 2));
         if (found) *found = p.counters[6];
+        // For all threads: if each read the host's memory, that would take milliseconds on a full device.
+        p.counters[7] = u32(from_host(post.heard));
     }
     grid_barrier(p.counters, target);
-    const u32 n_heard = u32(from_host(post.heard));
+    const u32 n_heard = __ldcg(&p.counters[7]);
     for (u32 i = thread; i < n_heard; i += n_threads) {
         const u32 word_of_entry = from_host(post.incoming + i), entry = word_of_entry & ~LISTED;
         const word time = from_host(reinterpret_cast<const word *>(post.incoming_time) + i);
