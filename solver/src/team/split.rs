@@ -27,7 +27,7 @@ impl Cells {
         Self::of_counted(cost, pairs.map(|pair| (pair, 1)))
     }
 
-    /// The same, where each pair comes with how often it would.
+    /// The same, where each pair comes with the number of things shared, which add up.
     pub fn of_counted(cost: Vec<i32>, pairs: impl Iterator<Item = ((u32, u32), i32)>) -> Self {
         let differ = pairs.filter(|((a, b), _)| a != b);
         let mut all: Vec<((u32, u32), i32)> = differ.flat_map(|((a, b), n)| [((a, b), n), ((b, a), n)]).collect();
