@@ -12,6 +12,7 @@ mod support;
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::str::FromStr;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use pogo_formats::domains::SubDomains;
@@ -190,9 +191,11 @@ fn on_device<T: Real>(
     let cases: usize = options.number("cases");
     if cases > 0 {
         let begin = Instant::now();
-        let mut inside = 0.0;
-        solver.solve_many(&starts(cases, n), |_, arrival| inside += arrival.statistics.seconds)?;
+        let inside = Mutex::new(0.0);
+        let add = |_, arrival: Arrival<T>| *inside.lock().expect("no panic") += arrival.statistics.seconds;
+        solver.solve_many(&starts(cases, n), add)?;
         let all = begin.elapsed().as_secs_f64();
+        let inside = inside.into_inner().expect("no panic");
         println!(
             "    {cases} start sites, {sets} at once: {inside:.3} s on the device, {all:.3} s with the times fetched"
         );

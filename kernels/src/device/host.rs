@@ -36,16 +36,16 @@ impl<T: Plain> HostBuffer<T> {
         self.start as Address
     }
 
-    /// All bytes, which no kernel writes now.
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: as many bytes as were allocated; numbers have no padding.
-        unsafe { std::slice::from_raw_parts(self.start.cast::<u8>(), self.len * size_of::<T>()) }
+    /// All values, which no kernel writes now.
+    pub fn values(&self) -> &[T] {
+        // SAFETY: as many values as were allocated; any bytes are valid.
+        unsafe { std::slice::from_raw_parts(self.start.cast::<T>(), self.len) }
     }
 
     /// The same, which no kernel uses now.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as many bytes as were allocated, which this value alone has.
-        unsafe { std::slice::from_raw_parts_mut(self.start.cast::<u8>(), self.len * size_of::<T>()) }
+    pub fn values_mut(&mut self) -> &mut [T] {
+        // SAFETY: as many values as were allocated, which this value alone has; any bytes are valid.
+        unsafe { std::slice::from_raw_parts_mut(self.start.cast::<T>(), self.len) }
     }
 }
 

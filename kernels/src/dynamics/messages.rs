@@ -11,7 +11,8 @@ use std::sync::Arc;
 use super::halo::{Halo, HaloLists};
 use crate::device::layout::Pointer;
 use crate::device::{
-    Address, Arena, DeviceError, Event, Gpu, HostBuffer, Kernel, Module, Plain as _, Stream, arguments,
+    Address, Arena, DeviceError, Event, Gpu, HostBuffer, Kernel, Module, Plain as _, Stream, arguments, plain_bytes,
+    plain_bytes_mut,
 };
 use crate::ranks::{Ranks, Reader, Writer};
 use crate::simd::Real;
@@ -55,12 +56,12 @@ impl<T: Real> Packing<T> {
 
     /// What was packed.
     pub fn bytes(&self) -> &[u8] {
-        self.buffer.bytes()
+        plain_bytes(self.buffer.values())
     }
 
     /// What is to be unpacked.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        self.buffer.bytes_mut()
+        plain_bytes_mut(self.buffer.values_mut())
     }
 
     fn start(&self, stream: &Stream, place: u32) -> Result<(), DeviceError> {

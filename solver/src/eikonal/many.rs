@@ -10,6 +10,7 @@ use pogo_formats::write::npy::{self, Number, RowWriter};
 use pogo_formats::write::summary::{Ending, Status};
 use pogo_formats::write::write_atomically;
 use pogo_kernels::simd::Real;
+use rayon::prelude::*;
 
 use super::arrivals::{Asked, Case, Table};
 use super::context::Context;
@@ -31,7 +32,7 @@ pub(super) fn read(context: &Context<'_>, table: &Path, summary: &mut EikonalSum
     let (mesh, setup) = (&context.problem.mesh, context.setup);
     let StartTable { sets, warnings } = read_table(table, mesh, &setup.length_unit).map_err(SolveError::Table)?;
     summary.warnings.extend(warnings);
-    let starts = sets.iter().map(|set| context.with_balls(set.starts.clone())).collect();
+    let starts = sets.par_iter().map(|set| context.with_balls(set.starts.clone())).collect();
     Ok(Sets { sets, starts })
 }
 

@@ -139,18 +139,23 @@ fn on_engines<T: Real>(
     }
     let n_threads = context.call.team.threads_of_rank(context.call.settings.threads);
     let group = engines.iter().map(Engine::group).max().unwrap_or(1);
-    let most = if group > 1 { group } else { 4 * n_threads };
-    let batch = starts.len().div_ceil(4 * engines.len()).clamp(1, most).next_multiple_of(group);
+    // A device has nothing to do where a batch ends, so batches are large. The last ones are small: all devices end at about the
+    // same time.
+    let most = (16 * group).max(4 * n_threads);
+    let (n, n_engines) = (starts.len(), engines.len());
+    let end_of = |first: usize| {
+        let batch = ((n - first) / (2 * n_engines)).clamp(1, most).next_multiple_of(group);
+        n.min(first + batch)
+    };
     let next = AtomicUsize::new(0);
     let work = |engine: &mut Engine<'_, T>| {
-        loop {
-            let first = next.fetch_add(batch, Ordering::Relaxed);
-            if first >= starts.len() || stops() {
-                return Ok(());
-            }
-            let some = &starts[first..starts.len().min(first + batch)];
+        while !stops() {
+            let take = |first| (first < n).then(|| end_of(first));
+            let Ok(first) = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) else { break };
+            let some = &starts[first..end_of(first)];
             on_engine(context, engine, some, &|set, arrival| each(first + set, arrival))?;
         }
+        Ok(())
     };
     threads::in_pools(engines.iter_mut(), n_threads, work)?.into_iter().collect()
 }

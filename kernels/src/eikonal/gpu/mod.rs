@@ -10,16 +10,20 @@ mod post;
 #[cfg(test)]
 mod twin;
 
+use std::ops::Range;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread;
 use std::time::Instant;
 
 use pogo_formats::eikonal::EikonalMeshView;
+use rayon::prelude::*;
 
 use super::problem::{Arrival, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Statistics, first_time};
 use super::products::{Eighteen, OnTheFly, Squares, StoredElements};
 use super::{check, edge_time};
 use crate::device::layout::{Out, Pointer};
 use crate::device::{
-    Arena, Buffer, DeviceError, Gpu, Kernel, MemoryReport, Module, Plain as _, Slice, Stream, arguments,
+    Arena, Buffer, DeviceError, Gpu, HostBuffer, Kernel, MemoryReport, Module, Plain as _, Slice, Stream, arguments,
 };
 use crate::simd::Real;
 use layout::*;
@@ -83,6 +87,8 @@ pub struct GpuSolver<T: Real> {
     /// Counters, lists, work (two numbers of 64 bits), and the starts.
     small: Buffer<u32>,
     time: Slice<T>,
+    /// Memory of the host that results of many sets are fetched to, once it was needed.
+    fetched: [Option<HostBuffer<T>>; 2],
     n_nodes: usize,
     sets: usize,
     keep: T,
@@ -182,6 +188,7 @@ impl Setup {
         Ok(GpuSolver {
             small: Buffer::zeros(COUNTERS + LISTS + 4 + 64)?,
             time: self.arena.zeros("times", sets * n_nodes)?,
+            fetched: [None, None],
             n_nodes,
             sets,
             keep: T::from_f64(1.0 - tolerance),
@@ -274,9 +281,11 @@ impl<T: Real> GpuSolver<T> {
     /// # Errors
     /// No start, a start at no node or at no time; what the device reports.
     pub fn solve(&mut self, starts: &[(u32, f64)]) -> Result<Arrival<T>, EikonalError> {
-        let mut found = None;
-        self.solve_many(&[starts], |_, arrival| found = Some(arrival))?;
-        found.ok_or(EikonalError::NoStart)
+        let first = first_time(starts, self.n_nodes)?;
+        self.gpu.enter()?;
+        let mut times = vec![T::zeroed(); self.n_nodes];
+        let statistics = self.solve_group(&[starts], &[first], &mut times)?;
+        Ok(arrival(&times, first, statistics))
     }
 
     /// The parameters of an active list.
@@ -293,38 +302,78 @@ impl<T: Real> GpuSolver<T> {
         self.sets
     }
 
-    /// Solves for many sets of starts, several at a time, and hands each result over with its number, in order. Sweeps and work in the statistics
-    /// are those of all that were solved together; `seconds` is shared out evenly.
+    /// Solves for many sets of starts, several at a time, and hands each result over with its number, in no order, from all
+    /// threads of the pool. Meanwhile the device solves the next sets. Sweeps and work in the statistics are those of all sets
+    /// that were solved together; `seconds` is shared out evenly.
     ///
     /// # Errors
     /// As for `solve`.
-    pub fn solve_many<S: AsRef<[(u32, f64)]>>(
+    pub fn solve_many<S: AsRef<[(u32, f64)]> + Sync>(
         &mut self,
         sets: &[S],
-        mut each: impl FnMut(usize, Arrival<T>),
+        each: impl Fn(usize, Arrival<T>) + Sync,
     ) -> Result<(), EikonalError> {
         let first: Vec<f64> =
             sets.iter().map(|starts| first_time(starts.as_ref(), self.n_nodes)).collect::<Result<_, _>>()?;
         self.gpu.enter()?;
-        let mut times = Vec::new();
+        // Two buffers: the device's results go to one while the host takes those in the other.
+        let (give_back, free) = mpsc::channel();
+        for at in 0..2 {
+            let buffer = self.fetched[at].take().map_or_else(|| HostBuffer::zeros(self.sets * self.n_nodes), Ok)?;
+            // The receiver lives on.
+            let _ = give_back.send(buffer);
+        }
+        let (hand_over, solved) = mpsc::sync_channel(1);
+        let n_nodes = self.n_nodes;
+        let (ended, free, solver) = thread::scope(|scope| {
+            let first = &first;
+            let device = scope.spawn(move || {
+                let ended = self.solve_groups(sets, first, &free, &hand_over);
+                (ended, free, self)
+            });
+            for Group { range, buffer, statistics } in solved {
+                let times = buffer.values()[..range.len() * n_nodes].par_chunks_exact(n_nodes);
+                times.zip(range).for_each(|(times, case)| each(case, arrival(times, first[case], statistics.clone())));
+                let _ = give_back.send(buffer);
+            }
+            device.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        solver.fetched.iter_mut().zip(free.try_iter()).for_each(|(kept, buffer)| *kept = Some(buffer));
+        ended
+    }
+
+    /// Solves group after group, each into a free buffer, until nobody takes the results.
+    fn solve_groups<S: AsRef<[(u32, f64)]>>(
+        &mut self,
+        sets: &[S],
+        first: &[f64],
+        free: &Receiver<HostBuffer<T>>,
+        hand_over: &SyncSender<Group<T>>,
+    ) -> Result<(), EikonalError> {
+        self.gpu.enter()?;
         for begin in (0..sets.len()).step_by(self.sets) {
-            let some = begin..sets.len().min(begin + self.sets);
-            self.place_starts(&sets[some.clone()], &first[some.clone()])?;
-            let statistics = self.run(&sets[some.clone()], Stream::synchronize)?;
-            times.resize(some.len() * self.n_nodes, T::default());
-            self.time.read(&mut times)?;
-            for (time, case) in times.chunks_exact(self.n_nodes).zip(some) {
-                let mut unreached = 0;
-                let first = T::from_f64(first[case]);
-                let take = |&time: &T| {
-                    unreached += usize::from(time == T::INFINITY);
-                    time + first
-                };
-                let time = time.iter().map(take).collect();
-                each(case, Arrival { time, unreached, statistics: statistics.clone() });
+            let range = begin..sets.len().min(begin + self.sets);
+            let Ok(mut buffer) = free.recv() else { break };
+            let times = &mut buffer.values_mut()[..range.len() * self.n_nodes];
+            let statistics = self.solve_group(&sets[range.clone()], &first[range.clone()], times)?;
+            if hand_over.send(Group { range, buffer, statistics }).is_err() {
+                break;
             }
         }
         Ok(())
+    }
+
+    /// Solves for sets of starts at once. `times` has the times of all nodes after the first start, set by set.
+    fn solve_group<S: AsRef<[(u32, f64)]>>(
+        &mut self,
+        sets: &[S],
+        first: &[f64],
+        times: &mut [T],
+    ) -> Result<Statistics, EikonalError> {
+        self.place_starts(sets, first)?;
+        let statistics = self.run(sets, Stream::synchronize)?;
+        self.time.read(times)?;
+        Ok(statistics)
     }
 
     /// What a solve begins with: counters, the earliest times and lengths of lists, the work, and the starts.
@@ -431,6 +480,27 @@ impl<T: Real> GpuSolver<T> {
         // SAFETY: the caller's promise.
         unsafe { self.kernel.launch_resident(&self.gpu, &self.stream, self.most_blocks, &mut arguments![params]) }
     }
+}
+
+/// Sets of starts that were solved at once.
+struct Group<T> {
+    /// Their numbers.
+    range: Range<usize>,
+    /// Times after the first start, (sets, nodes).
+    buffer: HostBuffer<T>,
+    statistics: Statistics,
+}
+
+/// What a set of starts gives, from its times after the first start.
+fn arrival<T: Real>(times: &[T], first: f64, statistics: Statistics) -> Arrival<T> {
+    let mut unreached = 0;
+    let first = T::from_f64(first);
+    let take = |&time: &T| {
+        unreached += usize::from(time == T::INFINITY);
+        time + first
+    };
+    let time = times.iter().map(take).collect();
+    Arrival { time, unreached, statistics }
 }
 
 /// An address as the kernels' structures hold it.
