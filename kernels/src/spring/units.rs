@@ -1,9 +1,14 @@
 //! What a stepper moves as one, and how a model is cut into parts of whole units.
 
+use std::ops::Range;
+
 use pogo_formats::domains::SubDomains;
 use rayon::prelude::*;
 
 use super::{Addressing, SpringError, SpringProblem};
+
+/// Particles that a thread looks at together.
+const CHUNK: usize = 4096;
 
 /// The units of a model: what sub-domains must not divide. On the CPU a grid has a unit a row, and lists have one a
 /// block; a device has one a thread block of its step.
@@ -18,13 +23,13 @@ pub struct Units {
 impl Units {
     /// From a number for each particle, the same for those of a unit.
     pub(crate) fn of(mut of_particle: Vec<u32>) -> Self {
-        let mut number = vec![u32::MAX; of_particle.iter().max().map_or(0, |&most| most as usize + 1)];
+        let mut number = vec![u32::MAX; of_particle.par_iter().max().map_or(0, |&most| most as usize + 1)];
         of_particle.iter().for_each(|&of| number[of as usize] = 0);
         let mut n = 0;
         for number in number.iter_mut().filter(|number| **number == 0) {
             (*number, n) = (n, n + 1);
         }
-        of_particle.iter_mut().for_each(|of| *of = number[*of as usize]);
+        of_particle.par_iter_mut().for_each(|of| *of = number[*of as usize]);
         Self { of_particle, n: n as usize }
     }
 }
@@ -45,7 +50,7 @@ impl SpringProblem<'_> {
             let of_particle = (0..n_particles).map(|particle| (particle / block) as u32).collect();
             return Ok(Units { of_particle, n: n_particles.div_ceil(block) });
         };
-        Ok(Units::of(grid.place.iter().map(|place| place / grid.size[0].max(1)).collect()))
+        Ok(Units::of(grid.place.par_iter().map(|place| place / grid.size[0].max(1)).collect()))
     }
 
     /// Calls `visit` with the other end of each spring of a particle that there is or will be; at times more than once.
@@ -73,22 +78,25 @@ impl SpringProblem<'_> {
         cost
     }
 
-    /// Pairs of different units that springs join, one for each particle of one unit that another one reads.
-    pub fn joined(&self, units: &Units) -> Vec<(u32, u32)> {
-        const CHUNK: usize = 4096;
+    /// Pairs of different units that springs join, each with how many particles of one unit the other one reads. A pair may
+    /// come several times, and then its counts add up.
+    pub fn joined(&self, units: &Units) -> Vec<((u32, u32), i32)> {
         let (n, added) = (self.n_particles(), self.added_ends());
         let chunks = (0..n.div_ceil(CHUNK)).into_par_iter();
         let pairs = chunks.flat_map_iter(|chunk| {
             let (mut pairs, mut others) = (Vec::new(), Vec::new());
             for particle in chunk * CHUNK..n.min((chunk + 1) * CHUNK) {
                 let own = units.of_particle[particle];
-                self.other_ends(particle, &added, |other| others.push(units.of_particle[other as usize]));
-                others.retain(|&unit| unit > own);
-                others.sort_unstable();
-                others.dedup();
+                self.other_ends(particle, &added, |other| {
+                    let unit = units.of_particle[other as usize];
+                    if unit > own && !others.contains(&unit) {
+                        others.push(unit);
+                    }
+                });
                 pairs.extend(others.drain(..).map(|unit| (own, unit)));
             }
-            pairs
+            pairs.sort_unstable();
+            pairs.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as i32)).collect::<Vec<_>>()
         });
         pairs.collect()
     }
@@ -107,15 +115,23 @@ impl SpringProblem<'_> {
         }
         let added = self.added_ends();
         let needed = own.par_iter().zip(0..n_domains as u32).map(|(ranges, reader)| {
-            let mut needed = Vec::new();
-            for particle in ranges.iter().cloned().flatten() {
-                self.other_ends(particle as usize, &added, |other| {
-                    if of_particle(other as usize) != reader {
-                        needed.push(other);
-                    }
-                });
-            }
-            needed
+            let chunks = ranges.par_iter().flat_map_iter(|range| {
+                range.clone().step_by(CHUNK).map(|first| first..range.end.min(first + CHUNK as u32))
+            });
+            let of_chunk = |chunk: Range<u32>| {
+                let mut needed = Vec::new();
+                for particle in chunk {
+                    self.other_ends(particle as usize, &added, |other| {
+                        if of_particle(other as usize) != reader {
+                            needed.push(other);
+                        }
+                    });
+                }
+                needed.sort_unstable();
+                needed.dedup();
+                needed
+            };
+            chunks.flat_map_iter(of_chunk).collect()
         });
         let needed = needed.collect();
         SubDomains::new(method, &own, needed)

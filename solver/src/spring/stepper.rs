@@ -7,6 +7,7 @@ use std::time::Instant;
 use pogo_formats::domains::SubDomains;
 use pogo_formats::spring::SpringSetup;
 use pogo_formats::system::threads;
+use pogo_formats::timings::timed;
 use pogo_formats::words::counted;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::ranks::Ranks;
@@ -136,7 +137,8 @@ impl<'a> Engine<'a> {
         let plan = call.team.agree_so_far(plan.map_err(|error| refuse(error, problem, call)))?;
         // Devices of one host may differ, and so may what suits them; all do what suits the leader's.
         let plan = GpuPlan::from_bytes(&call.team.message_of_the_leader(plan.to_bytes()));
-        let domains = split(problem, &plan.units(problem), call, observer)?;
+        let units = timed("cut", || plan.units(problem));
+        let domains = timed("cut", || split(problem, &units, call, observer))?;
         let domains = domains.view();
         let set_up = |ranks: &Arc<dyn Ranks>, ordinal: u32, exchange| {
             let made = PartMember::on_device(precision, problem, &domains, ranks, state, (plan, ordinal, exchange));
@@ -150,7 +152,7 @@ impl<'a> Engine<'a> {
         observer.note(&format!("{device}: {:.2} GB in use on all", bytes / 1e9));
         let start = |serve: Box<dyn FnOnce() + Send + 'scope>| threads::spawn_scoped(scope, "part", serve).map(drop);
         let Some((ranks, member)) = call.team.lead_or_serve_in(members, start)? else { return Ok(None) };
-        let stepper = TeamStepper::new(problem.clone(), &domains, ranks, member, state)
+        let stepper = timed("springs", || TeamStepper::new(problem.clone(), &domains, ranks, member, state))
             .map_err(|error| call.refuse(report::explain(&error, &problem.mesh)))?;
         Ok(Some(Self { stepper: Box::new(stepper), device, n_threads: 1, addressing, bytes_per_particle_step }))
     }
@@ -200,7 +202,7 @@ fn split(
     observer: &mut dyn Observer,
 ) -> Result<SubDomains, SolveError> {
     let (began, n_ranks) = (Instant::now(), call.team.n_ranks());
-    let cells = Cells::new(problem.cost(units), problem.joined(units).into_iter());
+    let cells = Cells::of_counted(problem.cost(units), problem.joined(units).into_iter());
     let domain = cells.cut(n_ranks).map_err(|reason| call.refuse(reason))?;
     let domains = problem.domains(units, &domain, n_ranks, "metis");
     let split = Split::new(&domains.view(), &domain, &cells.cost, began.elapsed().as_secs_f64());

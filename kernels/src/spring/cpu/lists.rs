@@ -85,12 +85,12 @@ impl<T: Real, I: Index> Lists<T, I> {
             inertia.resize(n_blocks * block, T::default());
         }
         let first = first_slots(problem, block, lattice.is_some(), &additions);
-        let mut ids = Vec::with_capacity(first[n_blocks] * block);
-        for b in 0..n_blocks {
-            for _ in first[b]..first[b + 1] {
-                ids.extend((0..block).map(|at| I::new(if local { at } else { b * block + at })));
-            }
-        }
+        let mut ids = vec![I::new(0); first[n_blocks] * block];
+        let own = |b: usize, at: usize| I::new(if local { at } else { b * block + at });
+        let fill = |(b, table): (usize, &mut [I])| {
+            table.iter_mut().enumerate().for_each(|(entry, id)| *id = own(b, entry % block));
+        };
+        tables_of(&first, block, &mut ids).into_par_iter().enumerate().for_each(fill);
         let law = |&(pair, group): &([u32; 2], u32)| (pair, group, springs.law_of_added(pair, group));
         let mut made = Self {
             lanes,
@@ -251,6 +251,16 @@ impl<T: Real, I: Index> Lists<T, I> {
         }
         out
     }
+}
+
+/// The entries of each block, given the slots before those of each block.
+fn tables_of<'a, I>(first: &[usize], block: usize, mut ids: &'a mut [I]) -> Vec<&'a mut [I]> {
+    let table = |slots: &[usize]| {
+        let table;
+        (table, ids) = std::mem::take(&mut ids).split_at_mut((slots[1] - slots[0]) * block);
+        table
+    };
+    first.windows(2).map(table).collect()
 }
 
 /// The halos of all blocks for local ids, one after the other, with their starts and end: those of the mesh, and what added springs

@@ -13,6 +13,8 @@ mod part;
 mod run;
 mod tables;
 
+use pogo_formats::timings::timed;
+
 use super::events::Schedule;
 use super::springs::Springs;
 use super::{Addressing, Change, SpringProblem, State};
@@ -193,11 +195,11 @@ impl<'a, T: Real> GpuStepper<'a, T> {
         addressing: Addressing,
         options: GpuOptions,
     ) -> Result<Self, GpuError> {
-        let mut springs = Springs::prepare(&problem, state)?;
+        let mut springs = timed("springs", || Springs::prepare(&problem, state))?;
         let gpu = Gpu::open(options.ordinal)?;
         let features = Features::new::<T>(&problem);
         let choice = Choice::new(&problem, features, &gpu, addressing, options)?;
-        let mut host = Host::new(&problem, &springs, choice.addressing, choice.block)?;
+        let mut host = timed("tables", || Host::new(&problem, &springs, choice.addressing, choice.block))?;
         springs.replay(&problem, &state.changes, |particles, group| host.layout().change(particles, group));
         let mut params = parameters(&problem, features, choice, &host);
         let id_bytes = kernels::id_bytes(choice, features.even_lists(&problem), &host);
@@ -207,11 +209,13 @@ impl<'a, T: Real> GpuStepper<'a, T> {
         let unit = problem.mesh.grid.filter(|_| columns).map_or(1.0, |grid| 2.0 * grid.spacing[0]);
         let form = ArrayLayout { wide: params.wide != 0, unit };
         let mut arena = Arena::default();
-        let tables = Tables::new(&problem, &host, features, (choice.block, form), &mut params, &mut arena)?;
+        let blocks = (choice.block, form);
+        let tables = timed("place tables", || Tables::new(&problem, &host, features, blocks, &mut params, &mut arena))?;
         // All that may break between two looks at the log.
         let n_added: usize = problem.additions.iter().map(|addition| addition.springs.len()).sum();
         let n_springs = springs.len() as usize + n_added;
-        let mut arrays = Arrays::new(&problem, state, &host, (features, form, n_springs), &mut params, &mut arena)?;
+        let how = (features, form, n_springs);
+        let mut arrays = timed("place state", || Arrays::new(&problem, state, &host, how, &mut params, &mut arena))?;
         let stream = Stream::new()?;
         let kernels = Kernels::new(&gpu, choice, features, &host, options.depth, &mut params)?;
         arrays.add_for_kernels(&problem, &host, &kernels, features, &mut params, &mut arena)?;

@@ -8,6 +8,8 @@
 use std::sync::Arc;
 
 use pogo_formats::domains::SubDomainsView;
+use pogo_formats::timings::timed;
+use rayon::prelude::*;
 
 use super::features::{Choice, Features};
 use super::kernels::Kernels;
@@ -97,7 +99,7 @@ impl GpuPlan {
     fn thread_blocks(&self, problem: &SpringProblem) -> Vec<u32> {
         let grid = problem.mesh.grid.filter(|_| self.addressing == Addressing::Implicit);
         let Some(grid) = grid else {
-            return (0..problem.n_particles()).map(|particle| (particle / self.block) as u32).collect();
+            return (0..problem.n_particles()).into_par_iter().map(|particle| (particle / self.block) as u32).collect();
         };
         let [nx, ny] = [grid.size[0].max(1), grid.size[1].max(1)];
         let row = row_length(nx as usize, 32) as u32;
@@ -111,7 +113,7 @@ impl GpuPlan {
                 _ => (x + row * (y + ny * z)) / THREADS,
             }
         };
-        grid.place.iter().map(of_place).collect()
+        grid.place.par_iter().map(of_place).collect()
     }
 }
 
@@ -213,7 +215,7 @@ impl<'a, T: Real> GpuStepper<'a, T> {
         (ordinal, exchange): (u32, Exchange),
     ) -> Result<Self, GpuError> {
         let (accord, me) = (Accord::new(ranks), ranks.rank());
-        let (part, thread_blocks) = (Part::of(domains, me), plan.thread_blocks(&problem));
+        let (part, thread_blocks) = timed("part", || (Part::of(domains, me), plan.thread_blocks(&problem)));
         let made = Self::with(problem, part, state, plan.addressing, plan.options(ordinal));
         let mut stepper = accord.agree(made)?;
         let mut sent = vec![Vec::new(); ranks.n_ranks()];
@@ -221,8 +223,8 @@ impl<'a, T: Real> GpuStepper<'a, T> {
             let place = |&particle: &u32| stepper.host.place(particle as usize) as u32;
             sent[message.reader as usize].extend(message.items.iter().map(place));
         }
-        let lists = Lists::new(&stepper.problem, &stepper.part, &thread_blocks);
-        stepper.join(HaloLists::new(sent), lists, accord, exchange)?;
+        let lists = timed("part", || Lists::new(&stepper.problem, &stepper.part, &thread_blocks));
+        timed("join", || stepper.join(HaloLists::new(sent), lists, accord, exchange))?;
         Ok(stepper)
     }
 

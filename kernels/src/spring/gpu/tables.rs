@@ -1,6 +1,7 @@
 //! Tables of the CPU as the kernels read them.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
 use pogo_formats::spring::N_DIRECTIONS;
 use rayon::prelude::*;
@@ -251,13 +252,19 @@ impl Specials {
 
 /// Lists of ids in which blocks that are alike share a table, and the slots before each block's.
 fn share_tables(ids: &[u16], table: usize, slots: u32) -> (Vec<u16>, Vec<u32>) {
-    let mut found: HashMap<&[u16], u32> = HashMap::new();
+    let hash = BuildHasherDefault::<DefaultHasher>::new();
+    let hashes: Vec<u64> = ids.par_chunks_exact(table.max(1)).map(|table| hash.hash_one(table)).collect();
+    // The tables with a hash, by number: the first block of each.
+    let mut found: HashMap<u64, Vec<(u32, &[u16])>> = HashMap::new();
     let (mut shared, mut first) = (Vec::new(), Vec::new());
-    for table in ids.chunks_exact(table.max(1)) {
-        let next = found.len() as u32;
-        let number = *found.entry(table).or_insert(next);
+    let mut next = 0;
+    for (table, hash) in ids.chunks_exact(table.max(1)).zip(hashes) {
+        let alike = found.entry(hash).or_default();
+        let number = alike.iter().find(|(_, other)| *other == table).map_or(next, |(number, _)| *number);
         if number == next {
+            alike.push((number, table));
             shared.extend_from_slice(table);
+            next += 1;
         }
         first.push(number * slots);
     }
