@@ -74,16 +74,23 @@ fn sums(problem: &SpringProblem, springs: &Springs, state: &State, signals: &[f6
     let chunks: Vec<Energies> = (0..n.div_ceil(CHUNK))
         .into_par_iter()
         .map(|chunk| {
-            let Pull { forces, drag, elastic } = pull(problem, springs, state, slack, chunk);
             let first = chunk * CHUNK;
+            let range = 3 * first..3 * n.min(first + CHUNK);
+            let last = range.end as u64;
+            let from = dofs.partition_point(|force| force.dof < range.start as u64);
+            let dofs = dofs[from..].iter().take_while(|force| force.dof < last);
+            let from = held.partition_point(|each| each.dof < range.start as u64);
+            let mut held = held[from..].iter().take_while(|each| each.dof < last).peekable();
+            let acts = dofs.clone().next().is_some() || held.peek().is_some() || gravity != [0.0; 3];
+            if slack && !acts && state.increment[range].iter().all(|&du| du == 0.0) {
+                return Energies::default();
+            }
+            let Pull { forces, drag, elastic } = pull(problem, springs, state, slack, chunk);
             let mut pushes = vec![[0.0; 3]; forces.len()];
-            let last = 3 * (first + forces.len()) as u64;
-            let from = dofs.partition_point(|force| force.dof < 3 * first as u64);
-            for force in dofs[from..].iter().take_while(|force| force.dof < last) {
+            for force in dofs {
                 let at = force.dof as usize;
                 pushes[at / 3 - first][at % 3] += force.value * now[force.signal as usize];
             }
-            let mut held = held[held.partition_point(|each| each.dof < 3 * first as u64)..].iter().peekable();
             let mut sum = Energies { elastic, ..Energies::default() };
             for (at, force) in forces.iter().enumerate() {
                 let i = first + at;
@@ -167,7 +174,9 @@ impl SpringProblem<'_> {
         signals: &[f64],
     ) -> Result<State, SpringError> {
         let dt = self.time_increment;
-        let increment = velocity.par_iter().map(|v| dt * v).collect();
+        // What is zero is not written: most models begin at rest but for some particles, and much memory would be touched.
+        let mut increment = vec![0.0; velocity.len()];
+        increment.par_iter_mut().zip(velocity).filter(|(_, v)| **v != 0.0).for_each(|(du, v)| *du = dt * v);
         let mut state = State { displacement, increment, ..State::default() };
         let mut springs = Springs::prepare(self, &state)?;
         state.changes = Schedule::new(self, 0).apply(self, &mut springs, 0, &state.displacement, None);
@@ -187,7 +196,8 @@ impl SpringProblem<'_> {
         };
         let slack = is_slack(self, &state);
         let mut acceleration = vec![[0.0; 3]; self.n_particles()];
-        acceleration.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, acceleration)| {
+        let chunks = acceleration.par_chunks_mut(CHUNK).enumerate();
+        chunks.filter(|_| !slack || gravity != [0.0; 3]).for_each(|(chunk, acceleration)| {
             let forces = pull(self, &springs, &state, slack, chunk).forces;
             for (at, (to, force)) in acceleration.iter_mut().zip(forces).enumerate() {
                 let mass = self.mass_of(chunk * CHUNK + at);
@@ -200,7 +210,10 @@ impl SpringProblem<'_> {
             acceleration[dof] += force.value * signals[force.signal as usize] / self.mass_of(dof / 3);
         }
         state.increment.par_iter_mut().zip(&*acceleration).zip(velocity).for_each(|((du, a), v)| {
-            *du -= 0.5 * dt * dt * (a - rate * v);
+            let change = 0.5 * dt * dt * (a - rate * v);
+            if change != 0.0 {
+                *du -= change;
+            }
         });
         drive(&mut state.increment);
         // What the first step will count of the time before t = 0, in which supports move as after it.

@@ -32,6 +32,7 @@ mod tests;
 use pogo_formats::spring::{
     Cut, DIRECTION_BITS, SpringAddition, SpringDamping, SpringErasure, SpringGroup, SpringMeshView,
 };
+use rayon::prelude::*;
 
 use crate::device::DeviceError;
 use crate::dynamics::{Constraint, NodalForce, SignalTable, Stepper};
@@ -306,7 +307,7 @@ impl SpringProblem<'_> {
 
     /// A bit for each direction in which some particle has a spring.
     pub(crate) fn directions_in_use(&self) -> u32 {
-        self.mesh.lists.mask.iter().fold(0, |any, mask| any | mask) & DIRECTION_BITS
+        self.mesh.lists.mask.par_iter().with_min_len(1 << 12).copied().reduce(|| 0, |a, b| a | b) & DIRECTION_BITS
     }
 
     /// All columns that are named are there.

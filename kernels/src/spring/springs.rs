@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use pogo_formats::spring::{
-    DIRECTIONS, N_DIRECTIONS, SpringEnd, SpringGridView, SpringGroup, SpringMeshView, group_of_direction,
+    DIRECTION_BITS, DIRECTIONS, N_DIRECTIONS, SpringEnd, SpringGridView, SpringGroup, SpringMeshView,
+    group_of_direction,
 };
 
 use rayon::prelude::*;
@@ -23,6 +24,46 @@ pub struct Springs<'a> {
     /// Springs that were not in the lists: ends (ascending), group, and whether they are there.
     added: Vec<([u32; 2], u32, bool)>,
     n: u64,
+}
+
+/// Checks the springs of the particles of a block, and counts them.
+fn check_block(mesh: &SpringMeshView, n_groups: usize, block: usize) -> Result<u64, &'static str> {
+    let (lists, n, size) = (mesh.lists, mesh.n_particles(), mesh.lists.block_size);
+    let own = block * size..n.min((block + 1) * size);
+    let halo = lists.halo(block);
+    if halo.iter().any(|&other| other as usize >= n || own.contains(&(other as usize))) {
+        return Err("a halo has a particle of its own block, or none");
+    }
+    let count = &lists.count[own.clone()];
+    let n_slots = usize::from(count.iter().copied().max().unwrap_or(0));
+    if n_slots > lists.n_slots(block) {
+        return Err("a particle has more springs than its block has slots");
+    }
+    let masks = if lists.mask.is_empty() { &[] } else { &lists.mask[own.clone()] };
+    if count.iter().zip(masks).any(|(&count, mask)| u32::from(count) > (mask & DIRECTION_BITS).count_ones()) {
+        return Err("a particle has more springs than its mask");
+    }
+    for slot in 0..n_slots {
+        let first = lists.first[block] as usize + slot * size;
+        let row = first..first + own.len();
+        let leads_nowhere = |(at, (&count, &id)): (usize, (&u16, &u16))| {
+            let id = usize::from(id);
+            let is_nowhere = if id < size { id >= own.len() || id == at } else { id - size >= halo.len() };
+            (usize::from(count) > slot) & is_nowhere
+        };
+        // The whole row, without a branch.
+        let row_of = |count: &[u16], ids: &[u16]| {
+            count.iter().zip(ids).enumerate().fold(false, |any, entry| any | leads_nowhere(entry))
+        };
+        if row_of(count, &lists.neighbour[row.clone()]) {
+            return Err("a spring leads nowhere");
+        }
+        let group = lists.group.get(row).unwrap_or(&[]);
+        if group.iter().zip(count).any(|(&group, &count)| usize::from(count) > slot && usize::from(group) >= n_groups) {
+            return Err("a spring has an unknown group");
+        }
+    }
+    Ok(count.iter().map(|&count| u64::from(count)).sum())
 }
 
 impl<'a> Springs<'a> {
@@ -50,18 +91,9 @@ impl<'a> Springs<'a> {
         if mesh.grid.is_some_and(outside) {
             return wrong("a particle has a place outside the grid");
         }
-        let ends_of = |i: usize| {
-            mesh.springs(i).try_fold(0, |ends, spring| {
-                if spring.other as usize >= n || spring.other as usize == i {
-                    return Err("a spring leads nowhere");
-                }
-                if spring.group as usize >= problem.groups.len() {
-                    return Err("a spring has an unknown group");
-                }
-                Ok(ends + 1)
-            })
-        };
-        let ends = (0..n).into_par_iter().map(ends_of).try_reduce(|| 0u64, |a, b| Ok(a + b));
+        let n_groups = problem.groups.len();
+        let ends_of = |block: usize| check_block(&mesh, n_groups, block);
+        let ends = (0..lists.n_blocks()).into_par_iter().map(ends_of).try_reduce(|| 0u64, |a, b| Ok(a + b));
         let ends = ends.map_err(|what| SpringError::Mesh { what })?;
         let n_entries = lists.first.last().copied().unwrap_or(0) as usize;
         let lattice = mesh.grid.map_or_else(Vec::new, |grid| lattice_laws(problem, &grid));

@@ -6,6 +6,7 @@ use pogo_formats::spring::{SpringMeshView, SpringSetup};
 use pogo_kernels::dynamics::signals::{Signal, Signals};
 use pogo_kernels::dynamics::{Constraint, NodalForce};
 use pogo_kernels::spring::{Acceleration, SpringProblem};
+use rayon::prelude::*;
 
 use crate::run::conditions::{self, ConditionError, Dofs, ForceSum, Forces, is_absolute};
 
@@ -21,7 +22,8 @@ fn masses(mesh: &SpringMeshView<'_>, setup: &SpringSetup) -> Vec<f64> {
     };
     let n = mesh.n_particles();
     let first = if n > 0 { of(0) } else { 0.0 };
-    if (0..n).all(|particle| of(particle) == first) { vec![first] } else { (0..n).map(of).collect() }
+    let are_alike = (0..n).into_par_iter().all(|particle| of(particle) == first);
+    if are_alike { vec![first] } else { (0..n).into_par_iter().map(of).collect() }
 }
 
 /// The particles and springs of a model, without loads, with a time increment of 1 s.

@@ -125,10 +125,12 @@ impl<T: Real, I: Index> Lists<T, I> {
         let (mut ids, mut any) = (std::mem::take(&mut self.ids), std::mem::take(&mut self.any));
         let parts = ids.par_chunks_mut(slots * block).zip(any.par_chunks_mut(block / lanes));
         parts.enumerate().for_each(|(b, (ids, any))| {
+            // Where the halo's particle of the last spring in each direction stands: that of the next one is mostly the next.
+            let mut last = [0; 32];
             for at in 0..block.min(n - b * block) {
                 for spring in mesh.springs(b * block + at) {
                     let direction = usize::from(spring.direction.unwrap_or(0));
-                    ids[direction * block + at] = self.id(b * block + at, spring.other as usize);
+                    ids[direction * block + at] = self.id_near(b, spring.other as usize, &mut last[direction]);
                     any[at / lanes] |= 1 << direction;
                 }
             }
@@ -203,6 +205,21 @@ impl<T: Real, I: Index> Lists<T, I> {
         // The mesh's halo is ascending; particles that come with additions follow it.
         let at = halo.binary_search(&(to as u32)).ok().or_else(|| halo.iter().position(|&j| j as usize == to));
         I::new(self.block + at.unwrap_or(0))
+    }
+
+    /// The same for a particle of a block whose halo may have the other next to entry `last`; where it is, it becomes the last.
+    fn id_near(&self, b: usize, to: usize, last: &mut usize) -> I {
+        if size_of::<I>() == 4 || to / self.block == b {
+            return self.id(b * self.block, to);
+        }
+        let halo = &self.halo[self.halo_first[b]..self.halo_first[b + 1]];
+        if halo.get(*last + 1) == Some(&(to as u32)) {
+            *last += 1;
+            return I::new(self.block + *last);
+        }
+        let id = self.id(b * self.block, to);
+        *last = id.at() - self.block;
+        id
     }
 
     /// Particle that an id of a block names.

@@ -20,6 +20,13 @@ pub(super) struct ArrayLayout {
     pub unit: f64,
 }
 
+impl ArrayLayout {
+    /// A length as the arrays hold it.
+    pub fn number<T: Real>(self, length: f64) -> T {
+        T::from_f64(length / self.unit)
+    }
+}
+
 /// The host's tables of springs, of one kind for each addressing.
 #[derive(Debug)]
 pub(super) enum Host<T: Real> {
@@ -74,14 +81,19 @@ impl<T: Real> Host<T> {
         if arrays.wide { 4 * at + component } else { component * self.len() + at }
     }
 
+    /// Numbers of an array of three a place.
+    pub fn numbers(&self, arrays: ArrayLayout) -> usize {
+        self.len() * if arrays.wide { 4 } else { 3 }
+    }
+
     /// (n, 3) as the device has it.
-    pub fn scatter(&self, n_dofs: usize, arrays: ArrayLayout, value: impl Fn(usize) -> f64 + Sync) -> Vec<T> {
-        let mut out = vec![T::default(); self.len() * if arrays.wide { 4 } else { 3 }];
+    pub fn scatter(&self, values: &[f64], arrays: ArrayLayout) -> Vec<T> {
+        let mut out = vec![T::default(); self.numbers(arrays)];
         let shared = Shared::new(&mut out);
-        (0..n_dofs).into_par_iter().with_min_len(1 << 12).for_each(|dof| {
+        values.par_iter().enumerate().with_min_len(1 << 12).for_each(|(dof, &value)| {
             let at = self.index(dof, arrays);
             // SAFETY: each degree of freedom has a place of its own.
-            unsafe { shared.part(at..at + 1)[0] = T::from_f64(value(dof) / arrays.unit) };
+            unsafe { shared.part(at..at + 1)[0] = arrays.number(value) };
         });
         out
     }

@@ -14,6 +14,7 @@ mod run;
 mod tables;
 
 use pogo_formats::timings::timed;
+use rayon::prelude::*;
 
 use super::events::Schedule;
 use super::springs::Springs;
@@ -106,19 +107,16 @@ impl<T: Real> Arrays<T> {
         params: &mut Params<T>,
         arena: &mut Arena,
     ) -> Result<Self, DeviceError> {
-        let n_dofs = state.displacement.len();
-        let displacements = host.scatter(n_dofs, form, |dof| state.displacement[dof]);
-        let increments = host.scatter(n_dofs, form, |dof| state.increment[dof]);
-        let u = [arena.copy("u[0]", &displacements)?, arena.copy("u[1]", &displacements)?];
-        let mut du = vec![arena.copy("du[0]", &increments)?];
+        let [u0, u1] = place_numbers(["u[0]", "u[1]"], &state.displacement, host, form, arena)?;
         // Dampers read the increments of neighbours.
-        if features.damped {
-            du.push(arena.copy("du[1]", &increments)?);
-        }
+        let du = match features.damped {
+            true => place_numbers(["du[0]", "du[1]"], &state.increment, host, form, arena)?.to_vec(),
+            false => place_numbers(["du[0]"], &state.increment, host, form, arena)?.to_vec(),
+        };
         let increment = |dof: u64| T::from_f64(state.increment[dof as usize] / form.unit);
         let last: Vec<T> = acted_on(problem).into_iter().map(increment).collect();
         let arrays = Self {
-            u,
+            u: [u0, u1],
             du,
             whole: arena.zeros("no whole tiles", 0)?,
             work: arena.zeros("work", last.len())?,
@@ -164,6 +162,36 @@ impl<T: Real> Arrays<T> {
         }
         Ok(())
     }
+}
+
+/// Most numbers that are sent to the device one by one.
+const FEW: usize = 256;
+
+/// The same numbers of all degrees of freedom in several arrays of the device. Where few are not zero, as where a model begins at
+/// rest, only those are sent.
+fn place_numbers<T: Real, const N: usize>(
+    names: [&'static str; N],
+    values: &[f64],
+    host: &Host<T>,
+    form: ArrayLayout,
+    arena: &mut Arena,
+) -> Result<[Slice<T>; N], DeviceError> {
+    let set = values.par_iter().enumerate().filter(|(_, value)| value.to_bits() != 0).take_any(FEW + 1);
+    let set: Vec<(usize, f64)> = set.map(|(dof, &value)| (dof, value)).collect();
+    let all = (set.len() > FEW).then(|| host.scatter(values, form));
+    let mut placed = Vec::new();
+    for name in names {
+        let Some(all) = &all else {
+            let array = arena.zeros(name, host.numbers(form))?;
+            for &(dof, value) in &set {
+                array.part(host.index(dof, form), 1).write(&[form.number::<T>(value)])?;
+            }
+            placed.push(array);
+            continue;
+        };
+        placed.push(arena.copy(name, all)?);
+    }
+    Ok(std::array::from_fn(|at| placed[at]))
 }
 
 /// Modules that a run is likely to need, for [`Starting`](crate::device::Starting).

@@ -607,3 +607,33 @@ fn what_makes_no_sense_is_refused() {
         Err(SpringError::NoGrid)
     ));
 }
+
+#[test]
+fn a_mesh_that_contradicts_itself_is_refused() {
+    // A chain in two blocks: the second has one particle and a halo.
+    let n = 33;
+    let points: Vec<[f64; 3]> = (0..n).map(|i| [f64::from(i), 0.0, 0.0]).collect();
+    let good = deck(&points, &(1..n as u32).map(|i| (i - 1, i, 0)).collect::<Vec<_>>(), 32);
+    let said = |change: &dyn Fn(&mut SpringMesh)| {
+        let mut mesh = good.clone();
+        change(&mut mesh);
+        Springs::new(&problem(&mesh, vec![group(1.0)], 1.0, 0.1)).err().map(|error| error.to_string())
+    };
+    assert_eq!(said(&|_| ()), None);
+    let last = *good.lists.first.last().unwrap() as usize - 32;
+    assert_eq!(good.lists.count[32], 1);
+    assert!(good.lists.neighbour[last] >= 32, "the last particle's spring leads to the halo");
+    let cases: [(&dyn Fn(&mut SpringMesh), &str); 7] = [
+        (&|mesh| mesh.lists.neighbour[0] = 0, "a spring leads nowhere"),
+        (&|mesh| mesh.lists.neighbour[last] = 33, "a spring leads nowhere"),
+        (&|mesh| mesh.lists.neighbour[last] = 1, "a spring leads nowhere"),
+        (&|mesh| mesh.lists.group[last] = 1, "a spring has an unknown group"),
+        (&|mesh| mesh.lists.halo[0] = 33, "a halo has a particle"),
+        (&|mesh| mesh.lists.halo[1] = 32, "a halo has a particle"),
+        (&|mesh| mesh.lists.count[32] = 2, "a particle has more springs"),
+    ];
+    for (change, message) in cases {
+        let said = said(change).unwrap();
+        assert!(said.starts_with(message), "{said}");
+    }
+}
