@@ -623,7 +623,8 @@ fn a_mesh_that_contradicts_itself_is_refused() {
     let last = *good.lists.first.last().unwrap() as usize - 32;
     assert_eq!(good.lists.count[32], 1);
     assert!(good.lists.neighbour[last] >= 32, "the last particle's spring leads to the halo");
-    let cases: [(&dyn Fn(&mut SpringMesh), &str); 7] = [
+    type Change<'a> = &'a dyn Fn(&mut SpringMesh);
+    let cases: [(Change, &str); 7] = [
         (&|mesh| mesh.lists.neighbour[0] = 0, "a spring leads nowhere"),
         (&|mesh| mesh.lists.neighbour[last] = 33, "a spring leads nowhere"),
         (&|mesh| mesh.lists.neighbour[last] = 1, "a spring leads nowhere"),
