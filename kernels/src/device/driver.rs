@@ -217,6 +217,8 @@ forward! {
     fn cuMemSetAccess(start: Address, bytes: usize, access: *const Access, n: usize);
     fn cuMemcpyHtoD_v2(to: Address, from: *const c_void, bytes: usize);
     fn cuMemcpyDtoH_v2(to: *mut c_void, from: Address, bytes: usize);
+    fn cuMemcpyHtoDAsync_v2(to: Address, from: *const c_void, bytes: usize, stream: StreamHandle);
+    fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: Address, bytes: usize, stream: StreamHandle);
     fn cuMemcpyDtoDAsync_v2(to: Address, from: Address, bytes: usize, stream: StreamHandle);
     fn cuMemsetD8Async(to: Address, value: u8, bytes: usize, stream: StreamHandle);
     fn cuMemsetD8_v2(to: Address, value: u8, bytes: usize);

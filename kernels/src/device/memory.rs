@@ -8,9 +8,10 @@ use std::time::Instant;
 
 use super::context::{Gpu, Stream};
 use super::driver::{self, Address};
+use super::host::HostBuffer;
 use super::spread::{Spread, pieces};
-use super::values::{Plain, Pointer, plain_bytes};
-use super::{DeviceError, check, finish_default_stream};
+use super::values::{Plain, Pointer, plain_bytes, plain_bytes_mut};
+use super::{DeviceError, check, finish_default_stream, staging};
 
 /// An array on the device, or a part of one, which somebody else owns.
 #[derive(Debug)]
@@ -43,6 +44,10 @@ impl<T: Plain> Slice<T> {
         let from = plain_bytes(values);
         for piece in pieces(&[self.pointer], from.len()) {
             let (to, from) = (self.pointer + piece.start as u64, &from[piece]);
+            if from.len() >= staging::LARGE {
+                staging::to_device(to, from)?;
+                continue;
+            }
             // SAFETY: both sides are as long as is copied.
             check("copy to the device", unsafe {
                 driver::cuMemcpyHtoD_v2(to, from.as_ptr().cast::<c_void>(), from.len())
@@ -60,14 +65,27 @@ impl<T: Plain> Slice<T> {
         if values.is_empty() {
             return Ok(());
         }
-        let to = values.as_mut_ptr().cast::<u8>();
-        pieces(&[self.pointer], size_of_val(values)).into_iter().try_for_each(|piece| {
-            let from = self.pointer + piece.start as u64;
-            // SAFETY: both sides are as long as is copied; any bytes are valid there.
-            check("copy from the device", unsafe {
-                driver::cuMemcpyDtoH_v2(to.add(piece.start).cast::<c_void>(), from, piece.len())
-            })
+        self.read_pieces(plain_bytes_mut(values), |to, from| {
+            if to.len() >= staging::LARGE { staging::from_device(to, from) } else { from_device(to, from) }
         })
+    }
+
+    /// Copies the first `len` values to memory that the device reaches.
+    ///
+    /// # Panics
+    /// If either holds fewer.
+    pub fn fetch(&self, to: &mut HostBuffer<T>, len: usize) -> Result<(), DeviceError> {
+        assert!(len <= self.len, "more values than the array holds");
+        self.read_pieces(plain_bytes_mut(&mut to.values_mut()[..len]), from_device)
+    }
+
+    fn read_pieces(
+        &self,
+        to: &mut [u8],
+        copy: impl Fn(&mut [u8], Address) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let pieces = pieces(&[self.pointer], to.len());
+        pieces.into_iter().try_for_each(|piece| copy(&mut to[piece.clone()], self.pointer + piece.start as u64))
     }
 
     /// Copies all values back.
@@ -121,6 +139,12 @@ impl<T: Plain> Slice<T> {
     pub fn at<P: Pointer<T>>(&self) -> P {
         P::from_address(self.pointer)
     }
+}
+
+/// Copies bytes from an address of the device.
+fn from_device(to: &mut [u8], from: Address) -> Result<(), DeviceError> {
+    // SAFETY: both sides are as long as is copied; any bytes are valid there.
+    check("copy from the device", unsafe { driver::cuMemcpyDtoH_v2(to.as_mut_ptr().cast::<c_void>(), from, to.len()) })
 }
 
 /// An array on the device, or on several, that is freed when this is dropped.

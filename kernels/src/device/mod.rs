@@ -7,6 +7,7 @@
 //! | `devices.rs` | `Devices`: devices that compute together, and how they wait for each other |
 //! | `spread.rs` | memory of several devices at one range of addresses |
 //! | `memory.rs` | `Buffer` (one array), `Arena` (the named arrays of a solver), `Plan` (arrays that are placed together) |
+//! | `staging.rs` | large copies between host and device |
 //! | `kernel.rs` | `Kernel` (one function of a module) and its launches |
 //! | `ptx.rs` | the compiled modules, which driver they need, and how they are loaded |
 //! | `layout.rs` | `layouts!`: structures and constants that stand in Rust and in a header for the kernels |
@@ -24,6 +25,7 @@ mod lend;
 mod memory;
 mod ptx;
 mod spread;
+mod staging;
 mod start;
 mod values;
 

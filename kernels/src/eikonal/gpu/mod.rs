@@ -283,8 +283,9 @@ impl<T: Real> GpuSolver<T> {
     pub fn solve(&mut self, starts: &[(u32, f64)]) -> Result<Arrival<T>, EikonalError> {
         let first = first_time(starts, self.n_nodes)?;
         self.gpu.enter()?;
+        let statistics = self.solve_group(&[starts], &[first])?;
         let mut times = vec![T::zeroed(); self.n_nodes];
-        let statistics = self.solve_group(&[starts], &[first], &mut times)?;
+        self.time.read(&mut times)?;
         Ok(arrival(&times, first, statistics))
     }
 
@@ -354,8 +355,8 @@ impl<T: Real> GpuSolver<T> {
         for begin in (0..sets.len()).step_by(self.sets) {
             let range = begin..sets.len().min(begin + self.sets);
             let Ok(mut buffer) = free.recv() else { break };
-            let times = &mut buffer.values_mut()[..range.len() * self.n_nodes];
-            let statistics = self.solve_group(&sets[range.clone()], &first[range.clone()], times)?;
+            let statistics = self.solve_group(&sets[range.clone()], &first[range.clone()])?;
+            self.time.fetch(&mut buffer, range.len() * self.n_nodes)?;
             if hand_over.send(Group { range, buffer, statistics }).is_err() {
                 break;
             }
@@ -363,17 +364,10 @@ impl<T: Real> GpuSolver<T> {
         Ok(())
     }
 
-    /// Solves for sets of starts at once. `times` has the times of all nodes after the first start, set by set.
-    fn solve_group<S: AsRef<[(u32, f64)]>>(
-        &mut self,
-        sets: &[S],
-        first: &[f64],
-        times: &mut [T],
-    ) -> Result<Statistics, EikonalError> {
+    /// Solves for sets of starts at once, whose times stay on the device, set by set: those of all nodes after the first start.
+    fn solve_group<S: AsRef<[(u32, f64)]>>(&mut self, sets: &[S], first: &[f64]) -> Result<Statistics, EikonalError> {
         self.place_starts(sets, first)?;
-        let statistics = self.run(sets, Stream::synchronize)?;
-        self.time.read(times)?;
-        Ok(statistics)
+        self.run(sets, Stream::synchronize)
     }
 
     /// What a solve begins with: counters, the earliest times and lengths of lists, the work, and the starts.

@@ -338,10 +338,35 @@ fn own_halo(mesh: &SpringMeshView, block: usize, b: usize) -> Vec<u32> {
         return mesh.lists.halo(b).to_vec();
     }
     let own = b * block..mesh.n_particles().min((b + 1) * block);
+    if mesh.lists.block_size.is_multiple_of(block) {
+        return halo_within(mesh, own);
+    }
     let others = own.clone().flat_map(|i| mesh.springs(i).map(|spring| spring.other));
     let mut halo: Vec<u32> = others.filter(|&j| !own.contains(&(j as usize))).collect();
     halo.sort_unstable();
     halo.dedup();
+    halo
+}
+
+/// The same for particles of one block of the mesh, whose local ids name all candidates.
+fn halo_within(mesh: &SpringMeshView, own: Range<usize>) -> Vec<u32> {
+    let (lists, size) = (mesh.lists, mesh.lists.block_size);
+    let b = own.start / size;
+    let mut is_read = vec![false; size + lists.halo(b).len()];
+    let entries = lists.first[b] as usize + own.start % size;
+    let most = lists.count[own.clone()].iter().copied().max().unwrap_or(0);
+    for slot in 0..usize::from(most) {
+        let ids = &lists.neighbour[entries + slot * size..][..own.len()];
+        for (id, count) in ids.iter().zip(&lists.count[own.clone()]) {
+            if usize::from(*count) > slot {
+                is_read[usize::from(*id)] = true;
+            }
+        }
+    }
+    let read = (0..is_read.len()).filter(|&id| is_read[id]).map(|id| lists.particle(b, id as u16));
+    let mut halo: Vec<u32> = read.filter(|&j| !own.contains(&(j as usize))).collect();
+    // Two ascending rows: of the block, and of its halo.
+    halo.sort();
     halo
 }
 
@@ -812,5 +837,27 @@ impl<T: Real, I: Index> Lists<T, I> {
         // Directions 0, 2 and 4 are the axes.
         let spacing: [f64; 3] = std::array::from_fn(|c| constants[2 * c].rest[c].to_f64());
         DIRECTIONS.iter().position(|each| (0..3).all(|c| each[c] == step(law.rest[c], spacing[c])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spring_support::lattice;
+
+    #[test]
+    fn halos_of_smaller_blocks_are_what_their_springs_lead_to() {
+        let mesh = lattice([21, 9, 8], [1.0; 3], 18, 512, |place| (place.iter().sum::<usize>() % 7 != 3).then_some(0));
+        let (mesh, n) = (mesh.view(), mesh.view().n_particles());
+        assert!(!n.is_multiple_of(512) && n > 1024);
+        for block in [64, 256, 512, 96] {
+            for b in 0..n.div_ceil(block) {
+                let own = b * block..n.min((b + 1) * block);
+                let others = own.clone().flat_map(|i| mesh.springs(i).map(|spring| spring.other));
+                let expected: std::collections::BTreeSet<u32> =
+                    others.filter(|&other| !own.contains(&(other as usize))).collect();
+                assert_eq!(own_halo(&mesh, block, b), expected.into_iter().collect::<Vec<_>>(), "{block} {b}");
+            }
+        }
     }
 }
