@@ -196,6 +196,7 @@ forward! {
     fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_uint, device: Device);
     fn cuDevicePrimaryCtxRetain(context: *mut Context, device: Device);
     fn cuCtxSetCurrent(context: Context);
+    fn cuCtxGetCurrent(context: *mut Context);
     fn cuCtxEnablePeerAccess(peer: Context, flags: c_uint);
     fn cuDeviceGetUuid(uuid: *mut Uuid, device: Device);
     fn cuMemGetAddressRange_v2(base: *mut Address, bytes: *mut usize, pointer: Address);

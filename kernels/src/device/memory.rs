@@ -44,7 +44,7 @@ impl<T: Plain> Slice<T> {
         let from = plain_bytes(values);
         for piece in pieces(&[self.pointer], from.len()) {
             let (to, from) = (self.pointer + piece.start as u64, &from[piece]);
-            if from.len() >= staging::LARGE {
+            if staging::pays(from.len()) {
                 staging::to_device(to, from)?;
                 continue;
             }
@@ -66,7 +66,7 @@ impl<T: Plain> Slice<T> {
             return Ok(());
         }
         self.read_pieces(plain_bytes_mut(values), |to, from| {
-            if to.len() >= staging::LARGE { staging::from_device(to, from) } else { from_device(to, from) }
+            if staging::pays(to.len()) { staging::from_device(to, from) } else { from_device(to, from) }
         })
     }
 

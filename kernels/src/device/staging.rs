@@ -1,95 +1,97 @@
 //! Large copies between host and device.
 //!
 //! The driver copies memory of the host that it has not locked by one thread: 6 GB/s to an H200 beside 16 cores, and 12 GB/s from
-//! it. Here all threads copy to or from two buffers of locked memory, while the device has the other: some 20 GB/s.
+//! it. Here several threads copy pieces, each through locked memory of its own. They are no threads of a pool, so that a copy does
+//! not wait for what a pool does meanwhile.
 
 use std::ffi::c_void;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
-use rayon::prelude::*;
+use pogo_formats::system::threads;
 
-use super::context::{Event, Stream};
-use super::driver::{self, Address};
+use super::context::Stream;
+use super::driver::{self, Address, Context};
 use super::host::HostBuffer;
 use super::{DeviceError, check};
 
-/// Bytes from which on this is faster: to lock the buffers takes some milliseconds, once.
+/// Bytes from which on this is faster: to lock memory takes some milliseconds, once.
 pub(super) const LARGE: usize = 32 << 20;
-/// Bytes of a buffer, and those that a thread copies at once.
-const BUFFER: usize = 4 << 20;
-const SHARE: usize = 256 << 10;
+/// Bytes of a piece, and most threads.
+const PIECE: usize = 1 << 20;
+const MOST_THREADS: usize = 8;
 
-type Buffers = [HostBuffer<u8>; 2];
+/// Locked memory that nobody uses now. Any device reaches it.
+static FREE: Mutex<Vec<HostBuffer<u8>>> = Mutex::new(Vec::new());
 
-/// Buffers that nobody uses now. Any device reaches them.
-static FREE: Mutex<Vec<Buffers>> = Mutex::new(Vec::new());
-
-/// Two buffers, what orders their use, and the stream of the copies.
-struct Staging {
-    buffers: Buffers,
-    copied: [Event; 2],
-    stream: Stream,
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Staging {
-    /// For the device that is current. `act` ends when all copies are done.
-    fn with(act: impl FnOnce(&mut Self) -> Result<(), DeviceError>) -> Result<(), DeviceError> {
-        let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let buffers = free.map_or_else(|| Ok([HostBuffer::zeros(BUFFER)?, HostBuffer::zeros(BUFFER)?]), Ok)?;
-        let mut staging = Self { buffers, copied: [Event::new()?, Event::new()?], stream: Stream::new()? };
-        act(&mut staging)?;
-        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(staging.buffers);
-        Ok(())
-    }
+/// Whether a copy is large enough, and there are threads to share it.
+pub(super) fn pays(bytes: usize) -> bool {
+    bytes >= LARGE && rayon::current_num_threads() > 1
 }
 
 /// Copies bytes to an address of the device.
 pub(super) fn to_device(to: Address, from: &[u8]) -> Result<(), DeviceError> {
-    Staging::with(|Staging { buffers, copied, stream }| {
-        for (at, piece) in from.chunks(BUFFER).enumerate() {
-            let side = at % 2;
-            if at >= 2 {
-                copied[side].synchronize()?;
-            }
-            let buffer = &mut buffers[side].values_mut()[..piece.len()];
-            copy(buffer, piece);
-            let (to, from) = (to + (at * BUFFER) as u64, buffer.as_ptr().cast::<c_void>());
-            // SAFETY: both sides are as long as is copied, and the buffer is not touched before the event.
-            check("copy to the device", unsafe {
-                driver::cuMemcpyHtoDAsync_v2(to, from, piece.len(), stream.handle())
-            })?;
-            copied[side].record(stream)?;
-        }
+    by_threads(from.chunks(PIECE).enumerate(), |(at, piece), buffer, stream| {
+        buffer.values_mut()[..piece.len()].copy_from_slice(piece);
+        let (to, from) = (to + (at * PIECE) as u64, buffer.values().as_ptr().cast::<c_void>());
+        // SAFETY: both sides are as long as is copied, and the buffer is not touched before that is done.
+        check("copy to the device", unsafe { driver::cuMemcpyHtoDAsync_v2(to, from, piece.len(), stream.handle()) })?;
         stream.synchronize()
     })
 }
 
 /// Copies bytes from an address of the device.
 pub(super) fn from_device(to: &mut [u8], from: Address) -> Result<(), DeviceError> {
-    Staging::with(|Staging { buffers, copied, stream }| {
-        let lengths: Vec<usize> = to.chunks(BUFFER).map(<[u8]>::len).collect();
-        let fetch = |at: usize, buffers: &mut Buffers| -> Result<(), DeviceError> {
-            let Some(&length) = lengths.get(at) else { return Ok(()) };
-            let buffer = buffers[at % 2].values_mut().as_mut_ptr().cast::<c_void>();
-            // SAFETY: both sides are as long as is copied, and the buffer is not touched before the event.
-            check("copy from the device", unsafe {
-                driver::cuMemcpyDtoHAsync_v2(buffer, from + (at * BUFFER) as u64, length, stream.handle())
-            })?;
-            copied[at % 2].record(stream)
-        };
-        fetch(0, buffers)?;
-        for (at, piece) in to.chunks_mut(BUFFER).enumerate() {
-            fetch(at + 1, buffers)?;
-            copied[at % 2].synchronize()?;
-            copy(piece, &buffers[at % 2].values()[..piece.len()]);
-        }
+    by_threads(to.chunks_mut(PIECE).enumerate(), |(at, piece), buffer, stream| {
+        let (to, from) = (buffer.values_mut().as_mut_ptr().cast::<c_void>(), from + (at * PIECE) as u64);
+        // SAFETY: both sides are as long as is copied, and the buffer is not touched before that is done.
+        check("copy from the device", unsafe { driver::cuMemcpyDtoHAsync_v2(to, from, piece.len(), stream.handle()) })?;
+        stream.synchronize()?;
+        piece.copy_from_slice(&buffer.values()[..piece.len()]);
         Ok(())
     })
 }
 
-/// Copies by all threads.
-fn copy(to: &mut [u8], from: &[u8]) {
-    to.par_chunks_mut(SHARE).zip(from.par_chunks(SHARE)).for_each(|(to, from)| to.copy_from_slice(from));
+/// The context of the calling thread, for other threads.
+struct Current(Context);
+
+// SAFETY: the driver lets any thread use a context.
+unsafe impl Sync for Current {}
+
+/// Takes pieces by some threads, each with locked memory and a stream of its own.
+fn by_threads<P: Send>(
+    pieces: impl Iterator<Item = P> + Send,
+    act: impl Fn(P, &mut HostBuffer<u8>, &Stream) -> Result<(), DeviceError> + Sync,
+) -> Result<(), DeviceError> {
+    let mut context = Current(std::ptr::null_mut());
+    // SAFETY: a place for the answer.
+    check("find its context", unsafe { driver::cuCtxGetCurrent(&mut context.0) })?;
+    let (context, pieces) = (&context, Mutex::new(pieces));
+    let work = || -> Result<(), DeviceError> {
+        // SAFETY: the context of the caller, which keeps it.
+        check("enter its context", unsafe { driver::cuCtxSetCurrent(context.0) })?;
+        let free = lock(&FREE).pop();
+        let (mut buffer, stream) = (free.map_or_else(|| HostBuffer::zeros(PIECE), Ok)?, Stream::new()?);
+        loop {
+            let next = lock(&pieces).next();
+            let Some(piece) = next else { break };
+            act(piece, &mut buffer, &stream)?;
+        }
+        lock(&FREE).push(buffer);
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let n_threads = rayon::current_num_threads().clamp(1, MOST_THREADS);
+        let spawn = |_| threads::spawn_scoped(scope, "copy", work).map_err(DeviceError::Threads);
+        let running: Vec<_> = (0..n_threads).map(spawn).collect::<Result<_, _>>()?;
+        running
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
 }
 
 #[cfg(test)]
@@ -102,7 +104,7 @@ mod tests {
     fn large_copies_come_back_as_they_went() {
         let every: Vec<u32> = (0..n_devices().unwrap().min(4)).collect();
         Gpu::open(0).unwrap();
-        for len in [LARGE - 1, LARGE, 3 * BUFFER / 2 + LARGE + 5, 100 << 20] {
+        for len in [LARGE - 1, LARGE, 3 * PIECE / 2 + LARGE + 5, 100 << 20] {
             let values: Vec<u8> = (0..len).map(|at| (at * 7 + at / 1000) as u8).collect();
             for array in [Buffer::of(&values).unwrap(), Buffer::of_cut(&values, &every, &[len / 3]).unwrap()] {
                 assert!(array.to_vec().unwrap() == values, "{len}");

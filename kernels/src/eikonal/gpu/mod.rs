@@ -16,6 +16,7 @@ use std::thread;
 use std::time::Instant;
 
 use pogo_formats::eikonal::EikonalMeshView;
+use pogo_formats::system::threads;
 use rayon::prelude::*;
 
 use super::problem::{Arrival, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Statistics, first_time};
@@ -326,20 +327,21 @@ impl<T: Real> GpuSolver<T> {
         }
         let (hand_over, solved) = mpsc::sync_channel(1);
         let n_nodes = self.n_nodes;
-        let (ended, free, solver) = thread::scope(|scope| {
-            let first = &first;
-            let device = scope.spawn(move || {
-                let ended = self.solve_groups(sets, first, &free, &hand_over);
-                (ended, free, self)
+        let (solver, first) = (&mut *self, &first);
+        let (ended, free) = thread::scope(|scope| {
+            let device = threads::spawn_scoped(scope, "device", move || {
+                let ended = solver.solve_groups(sets, first, &free, &hand_over);
+                (ended, free)
             });
+            let device = device.map_err(DeviceError::Threads)?;
             for Group { range, buffer, statistics } in solved {
                 let times = buffer.values()[..range.len() * n_nodes].par_chunks_exact(n_nodes);
                 times.zip(range).for_each(|(times, case)| each(case, arrival(times, first[case], statistics.clone())));
                 let _ = give_back.send(buffer);
             }
-            device.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        solver.fetched.iter_mut().zip(free.try_iter()).for_each(|(kept, buffer)| *kept = Some(buffer));
+            Ok::<_, EikonalError>(device.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })?;
+        self.fetched.iter_mut().zip(free.try_iter()).for_each(|(kept, buffer)| *kept = Some(buffer));
         ended
     }
 
