@@ -1,5 +1,7 @@
 //! Nodes by label, set, box, sphere and position.
 
+use rayon::prelude::*;
+
 use super::EikonalMeshView;
 use super::setup::StartRegion;
 
@@ -26,8 +28,9 @@ pub enum PlaceError {
 /// [`PlaceError`].
 pub fn nodes_of(mesh: &EikonalMeshView, region: &StartRegion) -> Result<Vec<u32>, PlaceError> {
     let points = mesh.coordinates.as_chunks::<3>().0;
-    let inside = |test: &dyn Fn(&[f64; 3]) -> bool, what: String| {
-        let found: Vec<u32> = points.iter().enumerate().filter(|(_, x)| test(x)).map(|(node, _)| node as u32).collect();
+    let inside = |test: &(dyn Fn(&[f64; 3]) -> bool + Sync), what: String| {
+        let nodes = points.par_iter().enumerate().filter(|(_, x)| test(x));
+        let found: Vec<u32> = nodes.map(|(node, _)| node as u32).collect();
         if found.is_empty() { Err(PlaceError::Empty(what)) } else { Ok(found) }
     };
     match region {
@@ -50,12 +53,13 @@ pub fn nodes_of(mesh: &EikonalMeshView, region: &StartRegion) -> Result<Vec<u32>
     }
 }
 
-/// The node that an element has and that lies nearest to a point.
+/// The node that an element has and that lies nearest to a point; of equally near ones the first.
 pub(crate) fn nearest(mesh: &EikonalMeshView, point: [f64; 3]) -> Option<u32> {
     let points = mesh.coordinates.as_chunks::<3>().0;
     let has_element = |node: usize| mesh.incident_first.get(node) < mesh.incident_first.get(node + 1);
-    let found = points.iter().enumerate().filter(|(node, _)| has_element(*node));
-    found.map(|(node, x)| (distance(x, &point), node as u32)).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, node)| node)
+    let found = points.par_iter().enumerate().filter(|(node, _)| has_element(*node));
+    let distances = found.map(|(node, x)| (distance(x, &point), node as u32));
+    distances.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))).map(|(_, node)| node)
 }
 
 /// What to say of a point that lies further from its nearest node than that node from its neighbours: outside the mesh, or in

@@ -6,6 +6,7 @@ use pogo_formats::eikonal::{EikonalSetup, TreesView};
 use pogo_formats::words::counted;
 use pogo_kernels::eikonal::{EikonalError, EikonalProblem, Joint, exact_ball};
 use pogo_kernels::simd::Real;
+use rayon::prelude::*;
 
 use super::ecg::Electric;
 use crate::call::Call;
@@ -48,7 +49,7 @@ impl Context<'_> {
         with_balls.iter().for_each(|&(node, _)| inside[node as usize] = true);
         starts.iter().for_each(|&(node, _)| inside[node as usize] = false);
         let reached = |&e: &usize| mesh.nodes(e).iter().any(|&node| inside[node as usize]);
-        let blocked = (0..mesh.n_elements()).filter(|&e| self.problem.metrics.of(e).is_none());
+        let blocked = (0..mesh.n_elements()).into_par_iter().filter(|&e| self.problem.metrics.of(e).is_none());
         let n = blocked.filter(reached).count();
         (n > 0).then(|| {
             let which = counted(n, "element");
@@ -62,7 +63,8 @@ impl Context<'_> {
     /// The node with the latest finite time; of several, the first in the mesh's file.
     pub fn latest<T: Real>(&self, time: &[T]) -> Option<Latest> {
         let mesh = &self.problem.mesh;
-        let finite = time.iter().enumerate().map(|(node, t)| (t.to_f64(), node)).filter(|(t, _)| t.is_finite());
+        let times = time.par_iter().enumerate().with_min_len(1 << 14).map(|(node, t)| (t.to_f64(), node));
+        let finite = times.filter(|(t, _)| t.is_finite());
         let order = |a: &(f64, usize), b: &(f64, usize)| {
             a.0.total_cmp(&b.0).then(mesh.original_node[b.1].cmp(&mesh.original_node[a.1]))
         };

@@ -114,9 +114,12 @@ fn solve<T: Real + Number + 'static>(
     if let Some(table) = &call.config.starts {
         return solve_table::<T>(context, &settings, table, observer, summary, began);
     }
-    let starts = starts::resolve(&problem.mesh, &setup.starts).map_err(|reason| call.refuse(reason))?;
-    let with_balls = context.with_balls(starts.clone());
-    summary.warnings.extend(context.blocked_in_balls(&starts, &with_balls));
+    let (starts, with_balls) = timed("starts", || {
+        let starts = starts::resolve(&problem.mesh, &setup.starts).map_err(|reason| call.refuse(reason))?;
+        let with_balls = context.with_balls(starts.clone());
+        summary.warnings.extend(context.blocked_in_balls(&starts, &with_balls));
+        Ok::<_, SolveError>((starts, with_balls))
+    })?;
     summary.start_nodes = with_balls.len() as u64;
     let engine = timed("set up", || engine::<T>(context, &settings, observer))?;
     let Some(mut engine) = engine else { return Ok(()) };
