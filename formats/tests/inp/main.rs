@@ -5,6 +5,7 @@ mod cut;
 mod linear;
 mod mesh;
 mod mistakes;
+mod pieces;
 mod second_order;
 mod setup;
 

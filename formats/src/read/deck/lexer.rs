@@ -113,6 +113,17 @@ impl<'a> Cursor<'a> {
         Self { bytes, at, next, last_start: at }
     }
 
+    /// All of the source.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Moves on over so many lines, to where the next one begins.
+    pub fn skip_to(&mut self, at: usize, n_lines: u64) {
+        self.at = at;
+        self.next.line += n_lines;
+    }
+
     /// Place of the line read last.
     pub fn last(&self) -> Place {
         Place { line: self.next.line - 1, ..self.next }

@@ -8,6 +8,7 @@ use super::frame::Frame;
 use super::lexer::{Cursor, Keyword, Place, fields, text};
 use super::log::Log;
 use super::numbers::{label, scan_label, scan_real, skip_blanks, whole};
+use super::pieces::{Pieces, Records};
 use super::raw::{BlockStart, Entity, Members, OtherGroup, RawGroup, RawPart};
 use super::second_order::SecondOrder;
 use crate::mesh::ElementKind;
@@ -73,22 +74,33 @@ impl NodeBlock {
     pub fn read(&mut self, part: &mut RawPart, cursor: &mut Cursor<'_>, frame: Option<&Frame>, log: &mut Log) {
         let nodes = &mut part.nodes;
         nodes.blocks.push(BlockStart { first: nodes.labels.len(), place: cursor.next, offset: cursor.at });
-        while let Some(line) = cursor.next_data() {
+        let place = |mut x: [f64; 3]| {
+            if self.cylindrical {
+                let (sine, cosine) = x[1].to_radians().sin_cos();
+                x = [x[0] * cosine, x[0] * sine, x[2]];
+            }
+            frame.map_or(x, |frame| frame.apply(x))
+        };
+        let mut pieces = Pieces::new(cursor);
+        loop {
+            let may_have_more = self.has_more;
+            let take = |line: &[u8], labels: &mut Vec<u32>, coordinates: &mut Vec<f64>, _: &mut usize| {
+                let Ok((label, x, has_more)) = parse_node(line) else { return false };
+                labels.push(label);
+                coordinates.extend_from_slice(&place(x));
+                may_have_more || !has_more
+            };
+            let records = Records { width: 3, labels: &mut nodes.labels, values: &mut nodes.coordinates };
+            pieces.read(cursor, records, take);
+            let Some(line) = cursor.next_data() else { break };
             match parse_node(line) {
-                Ok((label, mut x, has_more)) => {
+                Ok((label, x, has_more)) => {
                     if has_more && !self.has_more {
                         self.has_more = true;
                         log.note(cursor.last(), "*NODE: what stands behind the coordinates is without effect");
                     }
-                    if self.cylindrical {
-                        let (sine, cosine) = x[1].to_radians().sin_cos();
-                        x = [x[0] * cosine, x[0] * sine, x[2]];
-                    }
-                    if let Some(frame) = frame {
-                        x = frame.apply(x);
-                    }
                     nodes.labels.push(label);
-                    nodes.coordinates.extend_from_slice(&x);
+                    nodes.coordinates.extend_from_slice(&place(x));
                 }
                 Err(what) => self.errors.add(line, what, cursor, log),
             }
@@ -212,48 +224,28 @@ impl ElementBlock {
     }
 
     fn read_group(&mut self, group: &mut RawGroup, cursor: &mut Cursor<'_>, log: &mut Log) {
-        let n_nodes = group.n_nodes();
+        let (n_nodes, name) = (group.n_nodes(), group.name());
         group.blocks.push(BlockStart { first: group.labels.len(), place: cursor.next, offset: cursor.at });
-        while let Some(line) = cursor.next_data() {
+        let take = |line: &[u8], labels: &mut Vec<u32>, nodes: &mut Vec<u32>, missing: &mut usize| {
+            parse_element(line, (n_nodes, name), labels, nodes, missing).is_ok()
+        };
+        let mut pieces = Pieces::new(cursor);
+        loop {
+            if self.missing == 0 {
+                let (labels, values) = (&mut group.labels, &mut group.connectivity);
+                pieces.read(cursor, Records { width: n_nodes, labels, values }, take);
+            }
+            let Some(line) = cursor.next_data() else { break };
             // An element that went wrong leaves no half of itself.
             let keep = group.labels.len() - usize::from(self.missing > 0);
-            if let Err(what) = self.parse_element(line, n_nodes, group) {
-                group.labels.truncate(keep);
-                group.connectivity.truncate(keep * n_nodes);
+            let (labels, nodes) = (&mut group.labels, &mut group.connectivity);
+            if let Err(what) = parse_element(line, (n_nodes, name), labels, nodes, &mut self.missing) {
+                labels.truncate(keep);
+                nodes.truncate(keep * n_nodes);
                 self.missing = 0;
                 self.errors.add(line, &what, cursor, log);
             }
         }
-    }
-
-    fn parse_element(&mut self, line: &[u8], n_nodes: usize, group: &mut RawGroup) -> Result<(), String> {
-        let mut at = 0;
-        if self.missing == 0 {
-            let label = scan_label(line, &mut at).filter(|l| *l > 0);
-            let label = label.ok_or("an element starts with a label from 1 to 4294967295")?;
-            if !separator(line, &mut at) {
-                return Err("a comma is missing after the element's label".into());
-            }
-            group.labels.push(label);
-            self.missing = n_nodes;
-        }
-        while self.missing > 0 && at < line.len() {
-            let node = scan_label(line, &mut at).ok_or("a node is not a label")?;
-            if !separator(line, &mut at) {
-                return Err("a node is not a label".into());
-            }
-            group.connectivity.push(node);
-            self.missing -= 1;
-        }
-        if at < line.len() {
-            return Err(format!("more than the {n_nodes} nodes of {}", group.name()));
-        }
-        if self.missing > 0 && !line.ends_with(b",") {
-            let n = n_nodes - self.missing;
-            let name = group.name();
-            return Err(format!("{n} of the {n_nodes} nodes of {name} (a line that goes on ends with a comma)"));
-        }
-        Ok(())
     }
 
     fn read_other(&mut self, group: &mut OtherGroup, cursor: &mut Cursor<'_>, log: &mut Log) {
@@ -297,6 +289,43 @@ impl ElementBlock {
         };
         part.element_sets.list[set].push("", self.place, 0, members);
     }
+}
+
+/// Takes a line of an element of a type: its number of nodes and its name. `missing` nodes of the element before are still to
+/// come.
+fn parse_element(
+    line: &[u8],
+    (n_nodes, name): (usize, &str),
+    labels: &mut Vec<u32>,
+    nodes: &mut Vec<u32>,
+    missing: &mut usize,
+) -> Result<(), String> {
+    let mut at = 0;
+    if *missing == 0 {
+        let label = scan_label(line, &mut at).filter(|l| *l > 0);
+        let label = label.ok_or("an element starts with a label from 1 to 4294967295")?;
+        if !separator(line, &mut at) {
+            return Err("a comma is missing after the element's label".into());
+        }
+        labels.push(label);
+        *missing = n_nodes;
+    }
+    while *missing > 0 && at < line.len() {
+        let node = scan_label(line, &mut at).ok_or("a node is not a label")?;
+        if !separator(line, &mut at) {
+            return Err("a node is not a label".into());
+        }
+        nodes.push(node);
+        *missing -= 1;
+    }
+    if at < line.len() {
+        return Err(format!("more than the {n_nodes} nodes of {name}"));
+    }
+    if *missing > 0 && !line.ends_with(b",") {
+        let n = n_nodes - *missing;
+        return Err(format!("{n} of the {n_nodes} nodes of {name} (a line that goes on ends with a comma)"));
+    }
+    Ok(())
 }
 
 pub(super) struct SetBlock {

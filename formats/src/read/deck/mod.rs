@@ -33,6 +33,7 @@ mod numbers;
 mod parameters;
 mod parser;
 mod part;
+mod pieces;
 pub mod pogo;
 mod raw;
 mod read;
