@@ -104,7 +104,8 @@ fn cuts(bytes: &[u8], first: usize, end: usize) -> Vec<usize> {
             }
             tries += 1;
         }
-        if tries == TRIES || !ends_a_record(&bytes[first..at]) {
+        let is_line = at == bytes.len() || bytes[at - 1] == b'\n';
+        if tries == TRIES || !is_line || !ends_a_record(&bytes[first..at]) {
             break;
         }
         cuts.push(at);
@@ -142,4 +143,28 @@ fn read_piece<V: Copy>(bytes: &[u8], first: usize, width: usize, parse: &impl Pa
     labels.truncate(n_whole);
     values.truncate(n_whole * width);
     Piece { labels, values, end, n_lines, is_all }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_end_where_records_do() {
+        // Records of two lines each, the first of which goes on, and comments.
+        let lines = |k: usize| format!("{k}, 1, 2,\n{}{}, 4\n", if k % 50 == 0 { "** more,\n" } else { "" }, k % 1000);
+        let text: String = (0..100_000).map(lines).collect();
+        let bytes = text.as_bytes();
+        for end in (2 * PIECE..2 * PIECE + 300).chain([bytes.len()]) {
+            let cuts = cuts(bytes, 0, end);
+            assert!(cuts.len() > 1 && cuts.is_sorted() && cuts.iter().all(|&cut| cut <= end), "{end}: {cuts:?}");
+            for &cut in &cuts[1..] {
+                let before = &text[..cut];
+                assert!(before.ends_with(", 4\n"), "{end}: ends with {:?}", &before[before.len() - 20..]);
+            }
+        }
+        assert_eq!(cuts(b"1, 2,\n3, 4,\n", 0, 12), [0]);
+        assert_eq!(end_of_block(b"1, 2\n** no\n*Elset\n3", 0, 19), 11);
+        assert_eq!(end_of_block(b"1, 2\n** no\n*Elset\n3", 0, 4), 4);
+    }
 }
