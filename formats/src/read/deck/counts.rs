@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
+
 use super::lexer::Source;
+use super::pieces::{FIRST, end_of_block, lines_of};
 use crate::system::held::{self, HeldMesh};
 
 /// Files that are included within each other.
@@ -39,6 +42,15 @@ impl Counts {
         let connections = mesh.groups.iter().map(|group| (*group.nodes).as_ref().len() as u64).sum();
         let is_solid = mesh.groups.iter().any(|group| group.kind.to_uppercase().starts_with("C3D"));
         Self { nodes: mesh.n_points() as u64, connections, is_solid }
+    }
+
+    fn data(&mut self, lines: Lines, line: &[u8]) {
+        match lines {
+            Lines::Nodes => self.nodes += 1,
+            // A label, and a comma before each node; one at the end says that the element goes on.
+            Lines::Elements => self.connections += memchr::memchr_iter(b',', line).count() as u64,
+            Lines::Others => {}
+        }
     }
 
     fn add(&mut self, other: Self, times: u64) {
@@ -90,8 +102,13 @@ impl Counter {
             start = end + 1;
             match line {
                 [] | [b'*', b'*', ..] => {}
-                [b'*', keyword @ ..] => lines = self.keyword(&String::from_utf8_lossy(keyword), path, depth),
-                _ => self.data(lines, line),
+                [b'*', keyword @ ..] => {
+                    lines = self.keyword(&String::from_utf8_lossy(keyword), path, depth);
+                    if lines != Lines::Others {
+                        start = self.long_block(lines, bytes, start);
+                    }
+                }
+                _ => self.now.data(lines, line),
             }
         }
     }
@@ -106,13 +123,28 @@ impl Counter {
         counts.add(now, 1);
     }
 
-    fn data(&mut self, lines: Lines, line: &[u8]) {
-        match lines {
-            Lines::Nodes => self.now.nodes += 1,
-            // A label, and a comma before each node; one at the end says that the element goes on.
-            Lines::Elements => self.now.connections += memchr::memchr_iter(b',', line).count() as u64,
-            Lines::Others => {}
+    /// Counts a long block from `start` on by all threads, and gives its end; gives `start` where the block is short, or a keyword
+    /// stands in it behind blanks.
+    fn long_block(&mut self, lines: Lines, bytes: &[u8], start: usize) -> usize {
+        let end = end_of_block(bytes, start.min(bytes.len()), bytes.len());
+        if end < start + FIRST {
+            return start;
         }
+        let count = |piece: &[u8]| {
+            let mut counts = Counts::default();
+            for line in piece.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
+                match line {
+                    [] | [b'*', b'*', ..] => {}
+                    [b'*', ..] => return None,
+                    _ => counts.data(lines, line),
+                }
+            }
+            Some(counts)
+        };
+        let pieces: Option<Vec<Counts>> = lines_of(&bytes[start..end]).into_par_iter().map(count).collect();
+        let Some(pieces) = pieces else { return start };
+        pieces.into_iter().for_each(|counts| self.now.add(counts, 1));
+        end
     }
 
     fn keyword(&mut self, line: &str, path: &Path, depth: usize) -> Lines {
@@ -176,5 +208,23 @@ mod tests {
              *END PART\n*ASSEMBLY\n*INSTANCE, NAME=a, PART=P\n*END INSTANCE\n*INSTANCE, NAME=b, PART=p\n1, 0, 0\n*END INSTANCE\n*END ASSEMBLY\n";
         assert_eq!(Counts::of(&write("parts.inp", parts)), Counts { nodes: 4, connections: 8, is_solid: true });
         assert_eq!(Counts::of(&folder.path().join("none.inp")), Counts::default());
+    }
+    #[test]
+    fn long_blocks_count_as_short_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("long.inp");
+        let n = 30_000_u32;
+        let counted = |odd: &str| {
+            let nodes: String = (1..=n).map(|k| format!("{k}, {}, 0.5, 1.25\n", 0.001 * f64::from(k))).collect();
+            let elements: String = (1..=n).map(|k| format!("{k}, 1, 2,\n 3, 4\n{odd}")).collect();
+            let text = format!("*NODE\n{nodes}\n** no node\n*ELEMENT, TYPE=C3D4\n{elements}*NSET, NSET=A\n1, 2\n");
+            std::fs::write(&path, text).unwrap();
+            Counts::of(&path)
+        };
+        let all = Counts { nodes: n.into(), connections: 4 * u64::from(n), is_solid: true };
+        assert_eq!(counted(""), all);
+        assert_eq!(counted("\n** a comment,\n"), all);
+        // A keyword behind a blank ends the block of nodes or elements.
+        assert_eq!(counted(" *NSET, NSET=B\n"), Counts { connections: 4, ..all });
     }
 }

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::lexer::{Cursor, Place};
 
 /// Bytes of a block that are read line by line first: most blocks are short.
-const FIRST: usize = 256 << 10;
+pub(super) const FIRST: usize = 256 << 10;
 /// Bytes that a thread reads at once, about.
 const PIECE: usize = 512 << 10;
 /// Lines at which a piece may end that are tried.
@@ -85,9 +85,22 @@ impl Pieces {
 }
 
 /// Where the next keyword stands, at most `most`.
-fn end_of_block(bytes: &[u8], at: usize, most: usize) -> usize {
+pub(super) fn end_of_block(bytes: &[u8], at: usize, most: usize) -> usize {
     let keyword = memmem::find_iter(&bytes[at..most], b"\n*").map(|found| at + found + 1);
     keyword.into_iter().find(|&start| bytes.get(start + 1) != Some(&b'*')).unwrap_or(most)
+}
+
+/// Pieces of whole lines.
+pub(super) fn lines_of(mut bytes: &[u8]) -> Vec<&[u8]> {
+    let mut pieces = Vec::new();
+    while !bytes.is_empty() {
+        let from = PIECE.min(bytes.len());
+        let end = memchr(b'\n', &bytes[from..]).map_or(bytes.len(), |found| from + found + 1);
+        let (piece, rest) = bytes.split_at(end);
+        pieces.push(piece);
+        bytes = rest;
+    }
+    pieces
 }
 
 /// Where pieces begin and end: at lines behind a line of data that does not go on.
@@ -152,7 +165,8 @@ mod tests {
     #[test]
     fn pieces_end_where_records_do() {
         // Records of two lines each, the first of which goes on, and comments.
-        let lines = |k: usize| format!("{k}, 1, 2,\n{}{}, 4\n", if k % 50 == 0 { "** more,\n" } else { "" }, k % 1000);
+        let lines =
+            |k: usize| format!("{k}, 1, 2,\n{}{}, 4\n", if k.is_multiple_of(50) { "** more,\n" } else { "" }, k % 1000);
         let text: String = (0..100_000).map(lines).collect();
         let bytes = text.as_bytes();
         for end in (2 * PIECE..2 * PIECE + 300).chain([bytes.len()]) {
