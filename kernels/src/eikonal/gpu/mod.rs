@@ -334,6 +334,8 @@ impl<T: Real> GpuSolver<T> {
                 (ended, free)
             });
             let device = device.map_err(DeviceError::Threads)?;
+            // It goes with this closure, whatever `each` does: the device does not wait for a buffer that nobody gives back.
+            let give_back = give_back;
             for Group { range, buffer, statistics } in solved {
                 let times = buffer.values()[..range.len() * n_nodes].par_chunks_exact(n_nodes);
                 times.zip(range).for_each(|(times, case)| each(case, arrival(times, first[case], statistics.clone())));
