@@ -123,8 +123,7 @@ impl Counter {
         counts.add(now, 1);
     }
 
-    /// Counts a long block from `start` on by all threads, and gives its end; gives `start` where the block is short, or a keyword
-    /// stands in it behind blanks.
+    /// Counts a long block from `start` on by all threads, and gives its end; gives `start` where the block is short.
     fn long_block(&mut self, lines: Lines, bytes: &[u8], start: usize) -> usize {
         let end = end_of_block(bytes, start.min(bytes.len()), bytes.len());
         if end < start + FIRST {
@@ -134,15 +133,13 @@ impl Counter {
             let mut counts = Counts::default();
             for line in piece.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
                 match line {
-                    [] | [b'*', b'*', ..] => {}
-                    [b'*', ..] => return None,
+                    [] | [b'*', ..] => {}
                     _ => counts.data(lines, line),
                 }
             }
-            Some(counts)
+            counts
         };
-        let pieces: Option<Vec<Counts>> = lines_of(&bytes[start..end]).into_par_iter().map(count).collect();
-        let Some(pieces) = pieces else { return start };
+        let pieces: Vec<Counts> = lines_of(&bytes[start..end]).into_par_iter().map(count).collect();
         pieces.into_iter().for_each(|counts| self.now.add(counts, 1));
         end
     }

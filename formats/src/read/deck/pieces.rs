@@ -1,6 +1,6 @@
 //! Long blocks of records, such as nodes and elements, read by all threads.
 
-use memchr::{memchr, memmem, memrchr};
+use memchr::{memchr, memchr_iter, memrchr};
 use rayon::prelude::*;
 
 use super::lexer::{Cursor, Place};
@@ -84,10 +84,15 @@ impl Pieces {
     }
 }
 
-/// Where the next keyword stands, at most `most`.
+/// Where the line of the next keyword begins, at most `most`; `at` is the beginning of a line.
 pub(super) fn end_of_block(bytes: &[u8], at: usize, most: usize) -> usize {
-    let keyword = memmem::find_iter(&bytes[at..most], b"\n*").map(|found| at + found + 1);
-    keyword.into_iter().find(|&start| bytes.get(start + 1) != Some(&b'*')).unwrap_or(most)
+    let begins_with = |star: usize| {
+        let blanks = bytes[at..star].iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r')).count();
+        let start = star - blanks;
+        let is_keyword = bytes.get(star + 1) != Some(&b'*') && (start == at || bytes[start - 1] == b'\n');
+        is_keyword.then_some(start)
+    };
+    memchr_iter(b'*', &bytes[at..most]).find_map(|found| begins_with(at + found)).unwrap_or(most)
 }
 
 /// Pieces of whole lines.
@@ -180,5 +185,7 @@ mod tests {
         assert_eq!(cuts(b"1, 2,\n3, 4,\n", 0, 12), [0]);
         assert_eq!(end_of_block(b"1, 2\n** no\n*Elset\n3", 0, 19), 11);
         assert_eq!(end_of_block(b"1, 2\n** no\n*Elset\n3", 0, 4), 4);
+        assert_eq!(end_of_block(b"1, 2\n ** no * *\n \t*Elset\n3", 0, 24), 16);
+        assert_eq!(end_of_block(b"1, 2\n  *Elset\n3", 5, 15), 5);
     }
 }

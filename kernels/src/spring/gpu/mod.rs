@@ -181,15 +181,15 @@ fn place_numbers<T: Real, const N: usize>(
     let all = (set.len() > FEW).then(|| host.scatter(values, form));
     let mut placed = Vec::new();
     for name in names {
-        let Some(all) = &all else {
-            let array = arena.zeros(name, host.numbers(form))?;
-            for &(dof, value) in &set {
-                array.part(host.index(dof, form), 1).write(&[form.number::<T>(value)])?;
-            }
-            placed.push(array);
+        if let Some(all) = &all {
+            placed.push(arena.copy(name, all)?);
             continue;
-        };
-        placed.push(arena.copy(name, all)?);
+        }
+        let array = arena.zeros(name, host.numbers(form))?;
+        for &(dof, value) in &set {
+            array.part(host.index(dof, form), 1).write(&[form.number::<T>(value)])?;
+        }
+        placed.push(array);
     }
     Ok(std::array::from_fn(|at| placed[at]))
 }
