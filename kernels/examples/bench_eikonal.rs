@@ -135,7 +135,7 @@ fn all<T: Real>(mesh: &EikonalMesh, options: &Options) {
                         if cases > 0 {
                             let sets = starts(cases, view.n_nodes());
                             let begin = Instant::now();
-                            solver.solve_many(&sets, |_, _| ()).expect("starts");
+                            solver.solve_many(&sets, in_turn(cases, 1), |_, _| ()).expect("starts");
                             let all = begin.elapsed().as_secs_f64();
                             println!("    {cases} start sites: {all:.2} s, {:.3} s each", all / cases as f64);
                         }
@@ -193,7 +193,7 @@ fn on_device<T: Real>(
         let begin = Instant::now();
         let inside = Mutex::new(0.0);
         let add = |_, arrival: Arrival<T>| *inside.lock().expect("no panic") += arrival.statistics.seconds;
-        solver.solve_many(&starts(cases, n), add)?;
+        solver.solve_many(&starts(cases, n), in_turn(cases, *sets), add)?;
         let all = begin.elapsed().as_secs_f64();
         let inside = inside.into_inner().expect("no panic");
         println!(

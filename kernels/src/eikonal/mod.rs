@@ -33,8 +33,10 @@ mod team;
 pub(crate) mod tests;
 mod tree;
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use pogo_formats::eikonal::EikonalMeshView;
-use rayon::prelude::*;
 
 use crate::simd::Real;
 pub use ball::{exact_ball, exact_ball_with_centres};
@@ -83,7 +85,8 @@ impl<'a, T: Real> EikonalSolver<'a, T> {
         self.run(starts, rayon::current_num_threads() > 1)
     }
 
-    /// Solves for many sets of starts, one a thread at a time, and hands each result over with its number, in no order.
+    /// Solves for those of many sets of starts that `take` gives, until it gives none, one a thread at a time. Hands each result
+    /// over with its number, in no order.
     ///
     /// Same bits as [`solve`](Self::solve).
     ///
@@ -92,13 +95,19 @@ impl<'a, T: Real> EikonalSolver<'a, T> {
     pub fn solve_many<S: AsRef<[(u32, f64)]> + Sync>(
         &self,
         sets: &[S],
+        take: impl Fn() -> Option<Range<usize>> + Sync,
         each: impl Fn(usize, Arrival<T>) + Sync,
     ) -> Result<(), EikonalError> {
         let share = sets.len() < rayon::current_num_threads();
-        sets.par_iter().enumerate().try_for_each(|(case, starts)| {
-            each(case, self.run(starts.as_ref(), share)?);
+        let solved = rayon::broadcast(|_| {
+            while let Some(range) = take() {
+                for case in range {
+                    each(case, self.run(sets[case].as_ref(), share)?);
+                }
+            }
             Ok(())
-        })
+        });
+        solved.into_iter().collect()
     }
 
     fn run(&self, starts: &[(u32, f64)], share: bool) -> Result<Arrival<T>, EikonalError> {
@@ -106,6 +115,15 @@ impl<'a, T: Real> EikonalSolver<'a, T> {
         let sweeps =
             Sweeps { mesh: &self.mesh, pieces: &self.pieces, settings: &self.settings, edge_time: self.edge_time };
         Ok(sweeps.run(&self.stored, &starts, share, &mut Nobody))
+    }
+}
+
+/// Gives `n` sets in order, `unit` at a time, to all who take some.
+pub fn in_turn(n: usize, unit: usize) -> impl Fn() -> Option<Range<usize>> + Sync {
+    let next = AtomicUsize::new(0);
+    move || {
+        let first = next.fetch_add(unit, Ordering::Relaxed);
+        (first < n).then(|| first..n.min(first + unit))
     }
 }
 

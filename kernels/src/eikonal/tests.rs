@@ -252,7 +252,8 @@ fn many_sets_of_starts_are_each_solved() {
     let solver = EikonalSolver::<f64>::new(&problem, &EikonalSettings::default()).unwrap();
     let sets: Vec<Vec<(u32, f64)>> = (0..20).map(|case| vec![(30 * case, 0.1), (case, 0.2)]).collect();
     let found = std::sync::Mutex::new(vec![None; sets.len()]);
-    solver.solve_many(&sets, |case, arrival| found.lock().unwrap()[case] = Some(arrival.time)).unwrap();
+    let take = in_turn(sets.len(), 3);
+    solver.solve_many(&sets, take, |case, arrival| found.lock().unwrap()[case] = Some(arrival.time)).unwrap();
     for (starts, found) in sets.iter().zip(found.into_inner().unwrap()) {
         assert_eq!(found.unwrap(), solver.solve(starts).unwrap().time);
     }

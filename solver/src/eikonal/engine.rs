@@ -1,5 +1,6 @@
 //! Where the times are computed: the CPU or a CUDA device, in f32 or f64.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -174,23 +175,36 @@ impl<'a, T: Real> Engine<'a, T> {
         }
     }
 
-    /// Solves for many sets of starts; results come in any order, perhaps from several threads.
+    /// Solves for those of many sets of starts that `take` gives, until it gives none; results come in any order, perhaps from
+    /// several threads.
     pub fn solve_many(
         &mut self,
         sets: &[Vec<(u32, f64)>],
+        take: &(dyn Fn() -> Option<Range<usize>> + Sync),
         each: &(dyn Fn(usize, Arrival<T>) + Sync),
     ) -> Result<(), EikonalError> {
         match self {
-            Self::Cpu(solver) => solver.solve_many(sets, each),
-            Self::SubDomains(solver) => sets.par_iter().enumerate().try_for_each(|(case, starts)| {
-                each(case, solver.solve(starts)?);
+            Self::Cpu(solver) => solver.solve_many(sets, take, each),
+            Self::Gpu(solver) => solver.solve_many(sets, take, each),
+            Self::SubDomains(solver) => {
+                let solved = rayon::broadcast(|_| {
+                    while let Some(range) = take() {
+                        for case in range {
+                            each(case, solver.solve(&sets[case])?);
+                        }
+                    }
+                    Ok(())
+                });
+                solved.into_iter().collect()
+            }
+            Self::Team(_) | Self::Devices(..) => {
+                while let Some(range) = take() {
+                    for case in range {
+                        each(case, self.solve(&sets[case])?);
+                    }
+                }
                 Ok(())
-            }),
-            Self::Gpu(solver) => solver.solve_many(sets, each),
-            Self::Team(_) | Self::Devices(..) => sets.iter().enumerate().try_for_each(|(case, starts)| {
-                each(case, self.solve(starts)?);
-                Ok(())
-            }),
+            }
         }
     }
 }

@@ -4,13 +4,12 @@
 //! gets the times of the others and writes them. A round holds so few sets that rank 0 has room for them.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pogo_formats::system::threads;
 use pogo_formats::write::npy::Number;
-use pogo_kernels::eikonal::{Arrival, EikonalError};
+use pogo_kernels::eikonal::{Arrival, EikonalError, in_turn};
 use pogo_kernels::ranks::{Reader, Writer};
 use pogo_kernels::simd::Real;
 
@@ -108,16 +107,6 @@ fn keep<T: Real + Number>(table: &Table<'_>, rank: usize, bytes: &[u8]) -> Resul
     table.check()
 }
 
-/// Solves on one engine, with the trees if there are any.
-fn on_engine<T: Real>(
-    context: &Context<'_>,
-    engine: &mut Engine<'_, T>,
-    starts: &[Vec<(u32, f64)>],
-    each: &(dyn Fn(usize, Arrival<T>) + Sync),
-) -> Result<(), EikonalError> {
-    trees::solve_many(context, starts, each, &mut |sets, each| engine.solve_many(sets, each))
-}
-
 /// Solves on the engines of this process, and hands each result over with its number, in no order. A run that is to stop
 /// begins no further sets.
 fn on_engines<T: Real>(
@@ -126,37 +115,36 @@ fn on_engines<T: Real>(
     starts: &[Vec<(u32, f64)>],
     each: &(dyn Fn(usize, Arrival<T>) + Sync),
 ) -> Result<(), EikonalError> {
+    if context.joint.is_none() {
+        return on_free_engines(context, engines, starts, each);
+    }
+    // Sets are solved again and again with what comes from the trees: batches leave few half done where a run stops.
+    let unit = engines.iter().map(|engine| rayon::current_num_threads().next_multiple_of(engine.group())).sum();
     let stops = || context.call.interrupts.stop_requested();
+    in_batches(unit, starts.len(), stops, |batch| {
+        let each = |set, arrival| each(batch.start + set, arrival);
+        trees::solve_many(context, &starts[batch.clone()], &each, &mut |sets, each| {
+            on_free_engines(context, engines, sets, each)
+        })
+    })
+}
+
+/// Solves for sets without their trees. Each engine takes the next sets when it is free.
+fn on_free_engines<T: Real>(
+    context: &Context<'_>,
+    engines: &mut [Engine<'_, T>],
+    starts: &[Vec<(u32, f64)>],
+    each: &(dyn Fn(usize, Arrival<T>) + Sync),
+) -> Result<(), EikonalError> {
+    // Sets that a device solves at once stay so, as their number of sweeps is that of them all.
+    let group = engines.iter().map(Engine::group).max().unwrap_or(1);
+    let next = in_turn(starts.len(), group);
+    let take = || if context.call.interrupts.stop_requested() { None } else { next() };
     if let [engine] = engines {
-        return in_batches(
-            rayon::current_num_threads().next_multiple_of(engine.group()),
-            starts.len(),
-            stops,
-            |batch| {
-                on_engine(context, engine, &starts[batch.clone()], &|set, arrival| each(batch.start + set, arrival))
-            },
-        );
+        return engine.solve_many(starts, &take, each);
     }
     let n_threads = context.call.team.threads_of_rank(context.call.settings.threads);
-    let group = engines.iter().map(Engine::group).max().unwrap_or(1);
-    // A device has nothing to do where a batch ends, so batches are large. The last ones are small: all devices end at about the
-    // same time.
-    let most = (16 * group).max(4 * n_threads);
-    let (n, n_engines) = (starts.len(), engines.len());
-    let end_of = |first: usize| {
-        let batch = ((n - first) / (2 * n_engines)).clamp(1, most).next_multiple_of(group);
-        n.min(first + batch)
-    };
-    let next = AtomicUsize::new(0);
-    let work = |engine: &mut Engine<'_, T>| {
-        while !stops() {
-            let take = |first| (first < n).then(|| end_of(first));
-            let Ok(first) = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) else { break };
-            let some = &starts[first..end_of(first)];
-            on_engine(context, engine, some, &|set, arrival| each(first + set, arrival))?;
-        }
-        Ok(())
-    };
+    let work = |engine: &mut Engine<'_, T>| engine.solve_many(starts, &take, each);
     threads::in_pools(engines.iter_mut(), n_threads, work)?.into_iter().collect()
 }
 

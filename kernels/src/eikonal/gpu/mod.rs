@@ -304,15 +304,16 @@ impl<T: Real> GpuSolver<T> {
         self.sets
     }
 
-    /// Solves for many sets of starts, several at a time, and hands each result over with its number, in no order, from all
-    /// threads of the pool. Meanwhile the device solves the next sets. Sweeps and work in the statistics are those of all sets
-    /// that were solved together; `seconds` is shared out evenly.
+    /// Solves for those of many sets of starts that `take` gives, until it gives none, several at a time. Hands each result over
+    /// with its number, in no order, from all threads of the pool. Meanwhile the device solves the next sets. Sweeps and work in
+    /// the statistics are those of all sets that were solved together; `seconds` is shared out evenly.
     ///
     /// # Errors
     /// As for `solve`.
     pub fn solve_many<S: AsRef<[(u32, f64)]> + Sync>(
         &mut self,
         sets: &[S],
+        take: impl Fn() -> Option<Range<usize>> + Sync,
         each: impl Fn(usize, Arrival<T>) + Sync,
     ) -> Result<(), EikonalError> {
         let first: Vec<f64> =
@@ -327,10 +328,10 @@ impl<T: Real> GpuSolver<T> {
         }
         let (hand_over, solved) = mpsc::sync_channel(1);
         let n_nodes = self.n_nodes;
-        let (solver, first) = (&mut *self, &first);
+        let (solver, first, take) = (&mut *self, &first, &take);
         let (ended, free) = thread::scope(|scope| {
             let device = threads::spawn_scoped(scope, "device", move || {
-                let ended = solver.solve_groups(sets, first, &free, &hand_over);
+                let ended = solver.solve_groups((sets, first), take, &free, &hand_over);
                 (ended, free)
             });
             let device = device.map_err(DeviceError::Threads)?;
@@ -347,18 +348,24 @@ impl<T: Real> GpuSolver<T> {
         ended
     }
 
-    /// Solves group after group, each into a free buffer, until nobody takes the results.
+    /// Solves group after group, each into a free buffer, until there are no more or nobody takes the results.
     fn solve_groups<S: AsRef<[(u32, f64)]>>(
         &mut self,
-        sets: &[S],
-        first: &[f64],
+        (sets, first): (&[S], &[f64]),
+        take: &impl Fn() -> Option<Range<usize>>,
         free: &Receiver<HostBuffer<T>>,
         hand_over: &SyncSender<Group<T>>,
     ) -> Result<(), EikonalError> {
         self.gpu.enter()?;
-        for begin in (0..sets.len()).step_by(self.sets) {
-            let range = begin..sets.len().min(begin + self.sets);
-            let Ok(mut buffer) = free.recv() else { break };
+        let mut taken = 0..0;
+        // Another device may take sets while this one waits for a buffer.
+        while let Ok(mut buffer) = free.recv() {
+            if taken.is_empty() {
+                let Some(next) = take() else { break };
+                taken = next;
+            }
+            let range = taken.start..taken.end.min(taken.start + self.sets);
+            taken.start = range.end;
             let statistics = self.solve_group(&sets[range.clone()], &first[range.clone()])?;
             self.time.fetch(&mut buffer, range.len() * self.n_nodes)?;
             if hand_over.send(Group { range, buffer, statistics }).is_err() {

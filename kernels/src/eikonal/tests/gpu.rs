@@ -57,9 +57,9 @@ fn many_sets_at_once_give_the_bits_of_one_at_a_time() {
     let device = GpuSettings { sets: 5, ..Default::default() };
     let mut several = GpuSolver::<f32>::new(&problem, &EikonalSettings::default(), &device).unwrap();
     // Twice: buffers of the host are kept.
-    for n in [21, 42] {
+    for (n, unit) in [(21, 5), (42, 8)] {
         several
-            .solve_many(&sets, |case, arrival| {
+            .solve_many(&sets, in_turn(sets.len(), unit), |case, arrival| {
                 let (one, n) = &mut *one.lock().unwrap();
                 assert_eq!(arrival.time, one.solve(&sets[case]).unwrap().time);
                 *n += 1;
