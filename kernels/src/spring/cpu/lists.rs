@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use super::lattice::Lattice;
 use super::pull::{Stretched, difference};
 use super::{Arrays, Layout, RECORD, Task};
+use crate::shared::Shared;
 use crate::simd::{Index, InstructionSet, Kernel, Lanes, Level, Real, Records};
 use crate::spring::law::{Constants, Law};
 use crate::spring::springs::Springs;
@@ -287,27 +288,53 @@ fn halos(
     block: usize,
     additions: &[([u32; 2], u32)],
 ) -> Result<(Vec<usize>, Vec<u32>), SpringError> {
+    /// Blocks whose halos a thread finds one after the other, in one piece of memory.
+    const BLOCKS: usize = 64;
     let n_blocks = mesh.n_particles().div_ceil(block);
-    let own: Vec<Vec<u32>> = parallel::map(n_blocks, &|b| own_halo(mesh, block, b));
-    let mut further = vec![Vec::new(); n_blocks];
+    let blocks = |piece: usize| BLOCKS * piece..n_blocks.min(BLOCKS * (piece + 1));
+    let found: Vec<(Vec<usize>, Vec<u32>)> = parallel::map(n_blocks.div_ceil(BLOCKS), &|piece| {
+        let (mut ends, mut halo, mut is_read) = (vec![0], Vec::new(), Vec::new());
+        for b in blocks(piece) {
+            own_halo(mesh, block, b, &mut is_read, &mut halo);
+            ends.push(halo.len());
+        }
+        (ends, halo)
+    });
+    let own = |b: usize| {
+        let (ends, halo) = &found[b / BLOCKS];
+        &halo[ends[b % BLOCKS]..ends[b % BLOCKS + 1]]
+    };
+    let mut further = HashMap::<usize, Vec<u32>>::new();
     for &([i, j], _) in additions {
         for (from, to) in [(i, j), (j, i)] {
             let b = from as usize / block;
-            if to as usize / block != b && !own[b].contains(&to) && !further[b].contains(&to) {
-                further[b].push(to);
+            if to as usize / block != b && own(b).binary_search(&to).is_err() {
+                let further = further.entry(b).or_default();
+                if !further.contains(&to) {
+                    further.push(to);
+                }
             }
         }
     }
-    let (mut first, mut halo) = (vec![0], Vec::new());
-    for (b, (own, further)) in own.iter().zip(&further).enumerate() {
-        halo.extend_from_slice(own);
-        halo.extend_from_slice(further);
-        let particles = block + halo.len() - first[b];
-        if particles > usize::from(u16::MAX) {
-            return Err(SpringError::BlockTooLarge { block: b, particles });
+    let added = |b: usize| further.get(&b).map_or(&[][..], Vec::as_slice);
+    let mut first = vec![0];
+    for b in 0..n_blocks {
+        let length = own(b).len() + added(b).len();
+        if block + length > usize::from(u16::MAX) {
+            return Err(SpringError::BlockTooLarge { block: b, particles: block + length });
         }
-        first.push(halo.len());
+        first.push(first[b] + length);
     }
+    let mut halo = vec![0; first[n_blocks]];
+    let shared = Shared::new(&mut halo);
+    parallel::for_each(n_blocks.div_ceil(BLOCKS), &|piece| {
+        for b in blocks(piece) {
+            // SAFETY: each block has a part of its own.
+            let (of_mesh, further) = unsafe { shared.part(first[b]..first[b + 1]) }.split_at_mut(own(b).len());
+            of_mesh.copy_from_slice(own(b));
+            further.copy_from_slice(added(b));
+        }
+    });
     Ok((first, halo))
 }
 
@@ -332,27 +359,29 @@ fn first_slots(problem: &SpringProblem, block: usize, lattice: bool, additions: 
     first
 }
 
-/// Particles of other blocks that a block's springs lead to, ascending.
-fn own_halo(mesh: &SpringMeshView, block: usize, b: usize) -> Vec<u32> {
+/// Appends the particles of other blocks that a block's springs lead to, ascending. `is_read` is memory to work in.
+fn own_halo(mesh: &SpringMeshView, block: usize, b: usize, is_read: &mut Vec<bool>, halo: &mut Vec<u32>) {
     if block == mesh.lists.block_size {
-        return mesh.lists.halo(b).to_vec();
+        return halo.extend_from_slice(mesh.lists.halo(b));
     }
     let own = b * block..mesh.n_particles().min((b + 1) * block);
     if mesh.lists.block_size.is_multiple_of(block) {
-        return halo_within(mesh, own);
+        return halo_within(mesh, own, is_read, halo);
     }
     let others = own.clone().flat_map(|i| mesh.springs(i).map(|spring| spring.other));
-    let mut halo: Vec<u32> = others.filter(|&j| !own.contains(&(j as usize))).collect();
-    halo.sort_unstable();
-    halo.dedup();
-    halo
+    let mut found: Vec<u32> = others.filter(|&j| !own.contains(&(j as usize))).collect();
+    found.sort_unstable();
+    found.dedup();
+    halo.extend(found);
 }
 
 /// The same for particles of one block of the mesh, whose local ids name all candidates.
-fn halo_within(mesh: &SpringMeshView, own: Range<usize>) -> Vec<u32> {
+fn halo_within(mesh: &SpringMeshView, own: Range<usize>, is_read: &mut Vec<bool>, halo: &mut Vec<u32>) {
     let (lists, size) = (mesh.lists, mesh.lists.block_size);
     let b = own.start / size;
-    let mut is_read = vec![false; size + lists.halo(b).len()];
+    let outside = lists.halo(b);
+    is_read.clear();
+    is_read.resize(size + outside.len(), false);
     let entries = lists.first[b] as usize + own.start % size;
     let most = lists.count[own.clone()].iter().copied().max().unwrap_or(0);
     for slot in 0..usize::from(most) {
@@ -363,11 +392,14 @@ fn halo_within(mesh: &SpringMeshView, own: Range<usize>) -> Vec<u32> {
             }
         }
     }
-    let read = (0..is_read.len()).filter(|&id| is_read[id]).map(|id| lists.particle(b, id as u16));
-    let mut halo: Vec<u32> = read.filter(|&j| !own.contains(&(j as usize))).collect();
-    // Two ascending rows: of the block, and of its halo.
-    halo.sort();
-    halo
+    // The halo of the mesh's block is ascending, too, and has none of the particles of that block.
+    let (inside, is_read) = is_read.split_at(size);
+    let before = outside.partition_point(|&j| (j as usize) < own.start);
+    let read = |range: Range<usize>| range.filter(|&at| is_read[at]).map(|at| outside[at]);
+    halo.extend(read(0..before));
+    let of_block = (b * size..(b + 1) * size).filter(|j| inside[j - b * size] && !own.contains(j));
+    halo.extend(of_block.map(|j| j as u32));
+    halo.extend(read(before..outside.len()));
 }
 
 /// The class of a law, which a spring's length does not change: k without the part of E A, E A × rest factor in place of the rest
@@ -856,7 +888,9 @@ mod tests {
                 let others = own.clone().flat_map(|i| mesh.springs(i).map(|spring| spring.other));
                 let expected: std::collections::BTreeSet<u32> =
                     others.filter(|&other| !own.contains(&(other as usize))).collect();
-                assert_eq!(own_halo(&mesh, block, b), expected.into_iter().collect::<Vec<_>>(), "{block} {b}");
+                let mut halo = vec![7];
+                own_halo(&mesh, block, b, &mut vec![true; 9], &mut halo);
+                assert!(halo[1..].iter().eq(&expected), "{block} {b}");
             }
         }
     }
