@@ -164,7 +164,7 @@ pub fn solve_with(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SolveError> {
     let interrupts = &interrupts.limited_to(config.wall_time);
-    memory::share_one_heap();
+    memory::share_heaps(config.settings.n_threads());
     if let Some(bytes) = config.memory {
         // Whatever is estimated below.
         memory::hold(bytes);

@@ -296,25 +296,34 @@ pub fn is_own_process() -> bool {
     OWN_PROCESS.load(Ordering::Relaxed)
 }
 
-/// Lets threads that start from now on have no heaps of their own: what one has freed another can use. Does nothing where the
-/// C library is not glibc, and where the process is not [the command's own](own_process).
-pub fn share_one_heap() {
+/// Lets every two of `n_threads` threads that start from now on share a heap: what one has freed the other can use. With one
+/// heap for all, sixteen threads waited for each other as long as they worked. Does nothing where the C library is not glibc, and
+/// where the process is not [the command's own](own_process).
+pub fn share_heaps(n_threads: usize) {
+    let limited = address_space().is_some();
+    set_most_heaps(if limited { 1 } else { (n_threads / 2).max(1) });
+}
+
+/// Lets threads that start from now on have no heaps of their own where the addresses of this process are limited. Each heap of a
+/// thread reserves 64 MB of them, and glibc tries to make one in every allocation of a thread that has got none: a hundred times
+/// as slow.
+pub fn share_one_heap_if_limited() {
+    if address_space().is_some() {
+        set_most_heaps(1);
+    }
+}
+
+fn set_most_heaps(n: usize) {
     if !is_own_process() {
         return;
     }
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: of glibc; it may be called at any time.
     unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, 1);
+        libc::mallopt(libc::M_ARENA_MAX, libc::c_int::try_from(n).unwrap_or(libc::c_int::MAX));
     }
-}
-
-/// As [`share_one_heap`], where the addresses of this process are limited. Each heap of a thread reserves 64 MB of them, and
-/// glibc tries to make one in every allocation of a thread that has got none: a hundred times as slow.
-pub fn share_one_heap_if_limited() {
-    if address_space().is_some() {
-        share_one_heap();
-    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    let _ = n;
 }
 
 /// What [`hold`] allows, bytes; 0 for all there is.

@@ -76,9 +76,9 @@ fn solve(args: &Args, words: &[OsString]) -> anyhow::Result<i32> {
     memory::own_process();
     inputs::protect();
     maps::tell_of_cut_files().map_err(|error| anyhow::anyhow!("error: cannot catch signals: {error}"))?;
-    // Before there are threads.
-    memory::share_one_heap();
     let mut config = args.config();
+    // Before there are threads.
+    memory::share_heaps(config.settings.n_threads());
     config.command = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     memory::tell_of_no_memory(&config.block_file);
     let alone = threads::start(config.settings.threads).map_err(|error| anyhow::anyhow!("error: {error}"))?;
