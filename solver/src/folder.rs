@@ -13,6 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use pogo_formats::system::threads;
 use pogo_formats::write::fields::remove_series;
 use pogo_formats::write::{Journal, remove_left_in};
 
@@ -251,11 +252,24 @@ fn remove(folder: &Path, name: &str) {
     if let Some(series) = name.strip_suffix(".pvd") {
         drop(remove_series(folder, series));
     }
-    drop(fs::remove_file(folder.join(name)));
+    drop(remove_file(&folder.join(name)));
     if let Some((series, _)) = name.split_once('/') {
         // Nothing if the folder is not empty.
         drop(fs::remove_dir(folder.join(series)));
     }
+}
+
+/// Removes a file. A thread waits until the system has given back the room of a large one: 0.4 s a GB.
+fn remove_file(path: &Path) -> io::Result<()> {
+    const LARGE: u64 = 64 << 20;
+    let is_large = fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() >= LARGE);
+    // As long as somebody has it open, it keeps its room.
+    let open = if is_large { File::open(path).ok() } else { None };
+    fs::remove_file(path)?;
+    if open.is_some() {
+        let _ = threads::spawn("remove", || drop(open));
+    }
+    Ok(())
 }
 
 /// Creates a folder for results, if it is not there.
