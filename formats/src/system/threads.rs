@@ -180,9 +180,28 @@ pub fn in_pools<I: Send, R: Send>(
     })
 }
 
+/// Does one thing that waits for the disk most of the time while the calling thread does another, on a quarter as many threads as
+/// the current pool has: they do not wait until that one is free. Where the system makes none, and where the calling thread works
+/// alone, it does its own first.
+pub fn beside<A: Send, B>(other: impl FnOnce() -> A + Send, own: impl FnOnce() -> B) -> (A, B) {
+    let n_threads = (rayon::current_num_threads() / 4).max(1);
+    let make = || ThreadPoolBuilder::new().num_threads(n_threads).build().ok();
+    let Some(pool) = (if ALONE.load(Ordering::Relaxed) { None } else { make() }) else {
+        let own = own();
+        return (other(), own);
+    };
+    let mut done = None;
+    let own = pool.in_place_scope(|scope| {
+        scope.spawn(|_| done = Some(other()));
+        own()
+    });
+    // The scope has waited for it, and a panic there is one here.
+    (done.expect("what a scope has begun has ended"), own)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Barrier;
+    use std::sync::{Barrier, mpsc};
 
     use super::*;
 
@@ -206,6 +225,19 @@ mod tests {
         assert_eq!(in_pools([3, 2].into_iter(), 1, |item| item + rayon::current_num_threads()), Ok(vec![4, 3]));
         assert!(pool(1).unwrap().is_none());
         assert_eq!(pool(2).unwrap().unwrap().current_num_threads(), 2);
+    }
+
+    #[test]
+    fn two_things_go_on_beside_each_other_from_within_a_pool_too() {
+        let one_waits_for_the_other = || {
+            let (sender, receiver) = mpsc::channel();
+            let first = beside(move || receiver.recv().unwrap(), move || sender.send(3).unwrap());
+            let (sender, receiver) = mpsc::channel();
+            (first.0, beside(move || sender.send(4).unwrap(), move || receiver.recv().unwrap()).1)
+        };
+        assert_eq!(one_waits_for_the_other(), (3, 4));
+        let pool = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        assert_eq!(pool.install(one_waits_for_the_other), (3, 4));
     }
 
     #[test]

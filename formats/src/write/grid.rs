@@ -4,6 +4,7 @@
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
@@ -110,6 +111,15 @@ impl<'a> GridArray<'a> {
     pub fn new(name: &'a str, number: Number, components: usize, lasting: Lasting, fill: Fill<'a>) -> Self {
         Self { name, number, components, component_names: &[], lasting, fill }
     }
+
+    /// Calls `wait` before the numbers are asked for.
+    pub fn wait_first(&mut self, wait: impl Fn() + 'a) {
+        let fill = std::mem::replace(&mut self.fill, Box::new(|_| Ok(())));
+        self.fill = Box::new(move |out| {
+            wait();
+            fill(out)
+        });
+    }
 }
 
 /// A mesh and what is on it.
@@ -151,12 +161,13 @@ pub fn fill<'a, I: Iterator<Item = [u8; N]>, const N: usize>(numbers: impl Fn() 
 /// # Errors
 /// [`OutputError::Shape`] when `place` is no permutation.
 pub fn inverse(path: &Path, place: &[u32]) -> Result<Vec<u32>, OutputError> {
-    let mut inverse = vec![u32::MAX; place.len()];
-    for (index, &place) in (0_u32..).zip(place) {
-        match inverse.get_mut(place as usize) {
-            Some(slot) if *slot == u32::MAX => *slot = index,
-            _ => return Err(OutputError::shape(path, "the order of points or cells is no permutation")),
-        }
+    let inverse: Vec<AtomicU32> = place.par_iter().map(|_| AtomicU32::new(u32::MAX)).collect();
+    let is_new = |(index, &place): (usize, &u32)| {
+        let slot = inverse.get(place as usize);
+        slot.is_some_and(|slot| slot.swap(index as u32, Ordering::Relaxed) == u32::MAX)
+    };
+    if !place.par_iter().enumerate().all(is_new) {
+        return Err(OutputError::shape(path, "the order of points or cells is no permutation"));
     }
-    Ok(inverse)
+    Ok(inverse.into_par_iter().map(AtomicU32::into_inner).collect())
 }

@@ -1,8 +1,11 @@
 //! Results of one set of starts.
 
+use std::sync::{OnceLock, mpsc};
+
 use pogo_formats::eikonal::setup::StartRegion;
 use pogo_formats::eikonal::summary::EikonalSummary;
 use pogo_formats::eikonal::{EikonalMeshView, nodes_of, second};
+use pogo_formats::system::threads;
 use pogo_formats::timings::timed;
 use pogo_formats::words::counted;
 use pogo_formats::write::fields::FieldFormat;
@@ -13,6 +16,7 @@ use pogo_formats::write::simplices::{self, DataArray, Simplices, Values};
 use pogo_formats::write::write_atomically;
 use pogo_kernels::eikonal::{Predecessor, conduction_speed, exact_ball, predecessors};
 use pogo_kernels::simd::Real;
+use rayon::prelude::*;
 
 use super::context::Context;
 use super::pictures::Isochrones;
@@ -37,19 +41,36 @@ pub(super) fn write<T: Real + Number>(
     }
     let ends = path_ends(context)?;
     let fields = call.settings.fields && setup.outputs.fields;
-    let time: Vec<f64> = arrival.time.iter().map(|t| t.to_f64()).collect();
-    write_times(context, &arrival.time, &time, summary)?;
-    if fields || !ends.is_empty() {
-        let before = timed("predecessors", || predecessors(&context.problem, &solved.starts, &arrival.time));
-        if !ends.is_empty() {
-            let text = paths_csv(context, &solved.starts, &ends, &time, &before);
+    let time: Vec<f64> = arrival.time.par_iter().map(|t| t.to_f64()).collect();
+    let before = OnceLock::new();
+    // Dropped when `before` is there.
+    let (searching, is_found) = mpsc::channel::<()>();
+    let shared = &before;
+    let write_fields = move || {
+        let wait = || {
+            let _ = is_found.recv();
+        };
+        let write = || timed("write fields", || write_fields(context, &arrival.time, shared, &wait));
+        fields.then(write).transpose()
+    };
+    let write_others = || {
+        if fields || !ends.is_empty() {
+            let find = || predecessors(&context.problem, &solved.starts, &arrival.time);
+            before.get_or_init(|| timed("predecessors", find));
+        }
+        drop(searching);
+        write_times(context, &arrival.time, &time, summary)?;
+        if let Some(before) = before.get().filter(|_| !ends.is_empty()) {
+            let text = paths_csv(context, &solved.starts, &ends, &time, before);
             write_atomically(&call.folder.join("paths.csv"), |out| std::io::Write::write_all(out, text.as_bytes()))?;
             summary.files.push("paths.csv".into());
         }
-        if fields {
-            summary.files.push(timed("write fields", || write_fields(context, &arrival.time, &before))?);
-        }
-    }
+        Ok::<_, SolveError>(())
+    };
+    // Fields wait for the disk most of the time.
+    let (written, others) = threads::beside(write_fields, write_others);
+    others?;
+    summary.files.extend(written?);
     write_pictures(context, &time, summary)?;
     if let Some((times, _)) = &solved.trees {
         summary.files.extend(trees::write(context, &time, times)?);
@@ -151,7 +172,15 @@ fn each<const N: usize>(bytes_of: impl Fn(usize) -> [u8; N] + Sync) -> impl Fn(&
 /// Writes `arrival.vtu` or `arrival.vtkhdf` and returns its name. Nodes have the time, the sub-domain, the label of the
 /// element that the wave came through (−1 for none) and the direction in which it came; elements have the speed and the
 /// velocity class.
-fn write_fields<T: Real>(context: &Context<'_>, arrival: &[T], before: &[Predecessor]) -> Result<String, SolveError> {
+///
+/// What came before each node is there once `wait` has returned.
+fn write_fields<T: Real>(
+    context: &Context<'_>,
+    arrival: &[T],
+    before: &OnceLock<Vec<Predecessor>>,
+    wait: &dyn Fn(),
+) -> Result<String, SolveError> {
+    let before = |node: usize| before.get().map_or(&Predecessor::NONE, |before| &before[node]);
     let (problem, mesh, domains) = (&context.problem, &context.problem.mesh, context.domains);
     let written = Simplices {
         coordinates: mesh.coordinates,
@@ -168,11 +197,11 @@ fn write_fields<T: Real>(context: &Context<'_>, arrival: &[T], before: &[Predece
     let first = domains.starts();
     let domain = each(|node| (first.partition_point(|&first| first as usize <= node) as u32 - 1).to_le_bytes());
     let predecessor = each(|node| {
-        let label = mesh.element_labels.get(before[node].element as usize);
+        let label = mesh.element_labels.get(before(node).element as usize);
         label.map_or(-1, |&label| i64::from(label)).to_le_bytes()
     });
     let direction = each(|node| {
-        let [x, y, z] = direction(mesh, node, &before[node]).map(f32::to_le_bytes);
+        let [x, y, z] = direction(mesh, node, before(node)).map(f32::to_le_bytes);
         [x[0], x[1], x[2], x[3], y[0], y[1], y[2], y[3], z[0], z[1], z[2], z[3]]
     });
     let speed = each(|element| conduction_speed(problem, arrival, element).to_le_bytes());
@@ -197,7 +226,13 @@ fn write_fields<T: Real>(context: &Context<'_>, arrival: &[T], before: &[Predece
         FieldFormat::VtkHdf => "arrival.vtkhdf",
     };
     let path = context.call.folder.join(name);
-    format.write(&path, &simplices::grid(&path, &written, &nodal, &elemental)?)?;
+    let mut grid = simplices::grid(&path, &written, &nodal, &elemental)?;
+    for array in &mut grid.point_data {
+        if matches!(array.name, "predecessor" | "direction") {
+            array.wait_first(wait);
+        }
+    }
+    format.write(&path, &grid)?;
     Ok(name.into())
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use pogo_formats::system::threads;
 use pogo_formats::timings::{self, peak_memory, timed};
 use pogo_formats::voxel::setup::{Analysis, LoadCase};
 use pogo_formats::voxel::summary::{CaseSummary, VoxelSummary};
@@ -191,15 +192,9 @@ impl<'a> Run<'a> {
         }
         self.summary.files.push("nodes.npy".into());
         let write = || timed("write nodes", || files::write_positions(mesh, call.folder));
-        std::thread::scope(|scope| {
-            let beside = std::thread::Builder::new().spawn_scoped(scope, write);
-            let solved = self.displacements(0, observer);
-            self.positions = match beside {
-                Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                Err(_) => write(),
-            };
-            solved
-        })
+        let (written, solved) = threads::beside(write, || self.displacements(0, observer));
+        self.positions = written;
+        solved
     }
 
     /// Writes and notes what comes of a case.
