@@ -1,6 +1,7 @@
 //! From a grid of materials, or from pairs of particles, to a [`SpringMesh`].
 
 use std::io::ErrorKind;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
@@ -9,6 +10,7 @@ use super::{
     SpringMesh, group_of_direction,
 };
 use crate::memory::filled;
+use crate::system::parallel;
 use crate::voxel::morton_code;
 
 /// Particles a block where nothing else is said: 8 × 8 × 8 places of a full lattice.
@@ -128,10 +130,12 @@ pub fn lattice(lattice: &Lattice) -> Result<SpringMesh, BuildError> {
     order.par_sort_unstable();
     let place: Vec<u32> = order.into_par_iter().map(|(_, place)| place).collect();
     let n = place.len();
-    let mut particle_at = filled(n_places, u32::MAX)?;
-    for (particle, &place) in place.iter().enumerate() {
-        particle_at[place as usize] = particle as u32;
-    }
+    let mut particle_at = Vec::new();
+    particle_at.try_reserve_exact(n_places)?;
+    particle_at.par_extend((0..n_places).into_par_iter().map(|_| AtomicU32::new(u32::MAX)));
+    place.par_iter().enumerate().for_each(|(particle, &place)| {
+        particle_at[place as usize].store(particle as u32, Ordering::Relaxed);
+    });
     let grid = SpringGrid { size: size.map(|m| m as u32), spacing, origin, mask, place };
     let stride: [i64; N_DIRECTIONS] = std::array::from_fn(|d| {
         let [x, y, z] = DIRECTIONS[d].map(i64::from);
@@ -143,23 +147,24 @@ pub fn lattice(lattice: &Lattice) -> Result<SpringMesh, BuildError> {
         while left != 0 {
             let d = left.trailing_zeros() as usize;
             left &= left - 1;
-            out.push((particle_at[(i64::from(place) + stride[d]) as usize], 0));
+            out.push((particle_at[(i64::from(place) + stride[d]) as usize].load(Ordering::Relaxed), 0));
         }
     };
     let mut lists = lists(n, block_size, false, neighbours)?;
     lists.mask = grid.place.par_iter().map(|&place| grid.mask[place as usize]).collect();
-    let mut coordinates = Vec::new();
-    coordinates.try_reserve_exact(3 * n)?;
-    for &place in &grid.place {
+    drop(particle_at);
+    let mut positions: Vec<[f64; 3]> = Vec::new();
+    positions.try_reserve_exact(n)?;
+    positions.par_extend(grid.place.par_iter().map(|&place| {
         let p = at(place as usize);
-        coordinates.extend((0..3).map(|c| origin[c] + spacing[c] * p[c] as f64));
-    }
+        std::array::from_fn(|c| origin[c] + spacing[c] * p[c] as f64)
+    }));
     Ok(SpringMesh {
-        coordinates,
-        labels: grid.place.iter().map(|&place| place + 1).collect(),
+        coordinates: positions.into_flattened(),
+        labels: grid.place.par_iter().map(|&place| place + 1).collect(),
         instance: vec![0; n],
         instances: vec![String::new()],
-        material: grid.place.iter().map(|&place| u16::from(material[place as usize] - 1)).collect(),
+        material: grid.place.par_iter().map(|&place| u16::from(material[place as usize] - 1)).collect(),
         volume: vec![volume],
         sets: Vec::new(),
         grid: Some(grid),
@@ -227,19 +232,28 @@ pub fn lists(
         Ok(Block { neighbour, group, count: counts().map(|count| count as u16).collect(), halo })
     };
     let blocks: Vec<Block> = (0..n_blocks).into_par_iter().map(one).collect::<Result<_, _>>()?;
-    let mut lists =
-        SpringLists { block_size: block_size as u32, first: vec![0], halo_first: vec![0], ..SpringLists::default() };
-    lists.neighbour.try_reserve_exact(blocks.iter().map(|block| block.neighbour.len()).sum())?;
-    lists.group.try_reserve_exact(blocks.iter().map(|block| block.group.len()).sum())?;
-    lists.halo.try_reserve_exact(blocks.iter().map(|block| block.halo.len()).sum())?;
-    for block in blocks {
-        lists.neighbour.extend_from_slice(&block.neighbour);
-        lists.group.extend_from_slice(&block.group);
-        lists.count.extend_from_slice(&block.count);
-        lists.halo.extend_from_slice(&block.halo);
-        lists.first.push(lists.neighbour.len() as u64);
-        lists.halo_first.push(lists.halo.len() as u64);
-    }
+    let starts = |length: fn(&Block) -> usize| -> Vec<u64> {
+        let mut end = 0;
+        let ends = blocks.iter().map(|block| {
+            end += length(block) as u64;
+            end
+        });
+        std::iter::once(0).chain(ends).collect()
+    };
+    let (first, halo_first) = (starts(|block| block.neighbour.len()), starts(|block| block.halo.len()));
+    // Where there is no room for the largest table, the caller says so.
+    Vec::<u16>::new().try_reserve_exact(first[n_blocks] as usize)?;
+    let lists = SpringLists {
+        block_size: block_size as u32,
+        first,
+        neighbour: parallel::joined(&blocks.iter().map(|block| &block.neighbour).collect::<Vec<_>>()),
+        group: parallel::joined(&blocks.iter().map(|block| &block.group).collect::<Vec<_>>()),
+        count: parallel::joined(&blocks.iter().map(|block| &block.count).collect::<Vec<_>>()),
+        halo_first,
+        halo: parallel::joined(&blocks.iter().map(|block| &block.halo).collect::<Vec<_>>()),
+        ..SpringLists::default()
+    };
+    blocks.into_par_iter().for_each(drop);
     Ok(lists)
 }
 

@@ -28,6 +28,20 @@ pub fn map<R: Send>(n: usize, make: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
     (0..n).into_par_iter().map(make).collect()
 }
 
+/// Parts one behind the other, which all threads copy.
+pub fn joined<T: Copy + Default + Send + Sync, P: AsRef<[T]> + Sync>(parts: &[P]) -> Vec<T> {
+    let mut out = vec![T::default(); parts.iter().map(|part| part.as_ref().len()).sum()];
+    let mut left = &mut out[..];
+    let place = |part: &P| {
+        let place;
+        (place, left) = std::mem::take(&mut left).split_at_mut(part.as_ref().len());
+        place
+    };
+    let places: Vec<&mut [T]> = parts.iter().map(place).collect();
+    places.into_par_iter().zip(parts).for_each(|(place, part)| place.copy_from_slice(part.as_ref()));
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,6 +59,7 @@ mod tests {
         for_ranges(0, 64, &|_| panic!("there is none"));
         assert!(taken.iter().all(|n| n.load(Ordering::Relaxed) == 2));
         assert_eq!(map(5, &|i| i * i), [0, 1, 4, 9, 16]);
+        assert_eq!(joined(&[vec![1, 2], vec![], vec![3]]), [1, 2, 3]);
         let n = AtomicUsize::new(0);
         on_each_thread(&|| {
             n.fetch_add(1, Ordering::Relaxed);

@@ -83,15 +83,3 @@ pub(crate) fn starts(lengths: impl Iterator<Item = u32>) -> Vec<u32> {
     }));
     out
 }
-
-/// Parts of a list, one behind the other.
-pub(crate) fn joined<T: Copy + Default + Send + Sync>(parts: &[Vec<T>]) -> Vec<T> {
-    let first = starts(parts.iter().map(|part| part.len() as u32));
-    let mut out = vec![T::default(); first.last().map_or(0, |&end| end as usize)];
-    let to = Shared::new(&mut out);
-    parallel::for_each(parts.len(), &|at| {
-        // SAFETY: each part has a range of its own.
-        unsafe { to.part(first[at] as usize..first[at + 1] as usize) }.copy_from_slice(&parts[at]);
-    });
-    out
-}

@@ -52,14 +52,12 @@ pub struct AlongLine {
 impl<'a> Geometry<'a> {
     /// Finds nodes of this mesh.
     pub fn new(mesh: &'a Mesh) -> Self {
-        let (mut lower, mut upper) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-        for node in 0..mesh.n_nodes() as u32 {
-            let position = position(mesh, node);
-            for axis in 0..3 {
-                lower[axis] = lower[axis].min(position[axis]);
-                upper[axis] = upper[axis].max(position[axis]);
-            }
-        }
+        let none = || [[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]];
+        let both = |[low, high]: [Position; 2], [lower, upper]: [Position; 2]| {
+            [[0, 1, 2].map(|axis| low[axis].min(lower[axis])), [0, 1, 2].map(|axis| high[axis].max(upper[axis]))]
+        };
+        let with = |bounds, node| both(bounds, [position(mesh, node); 2]);
+        let [lower, upper] = (0..mesh.n_nodes() as u32).into_par_iter().fold(none, with).reduce(none, both);
         let (n_searches, tree) = (Cell::new(0), OnceCell::new());
         Self { mesh, lower, upper, n_searches, tree, element_size: OnceCell::new() }
     }
@@ -204,17 +202,19 @@ impl<'a> Geometry<'a> {
 
     /// Nodes on any of these sides of the bounding box.
     pub fn on_sides(&self, sides: &Sides, tolerance: f64) -> Vec<u32> {
+        let (lower, upper) = self.bounds();
         self.filter(|position| {
-            sides.0.iter().any(|&(axis, upper)| {
+            sides.0.iter().any(|&(axis, is_upper)| {
                 let axis = usize::from(axis);
-                let plane = if upper { self.upper[axis] } else { self.lower[axis] };
+                let plane = if is_upper { upper[axis] } else { lower[axis] };
                 (position[axis] - plane).abs() <= tolerance
             })
         })
     }
 
-    fn filter(&self, keep: impl Fn(Position) -> bool) -> Vec<u32> {
-        (0..self.mesh.n_nodes() as u32).filter(|&node| keep(self.position(node))).collect()
+    fn filter(&self, keep: impl Fn(Position) -> bool + Sync) -> Vec<u32> {
+        let mesh = self.mesh;
+        (0..mesh.n_nodes() as u32).into_par_iter().filter(|&node| keep(position(mesh, node))).collect()
     }
 }
 

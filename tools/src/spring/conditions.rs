@@ -9,6 +9,7 @@ use pogo_formats::spring::{
     SpringMesh, SpringMeshView, SpringSetup,
 };
 use pogo_formats::words::counted;
+use rayon::prelude::*;
 
 use crate::conditions::{Conditions, Geometry, Message, add_amplitude, each, find_name, find_set, name_or, unique};
 use crate::prepare::Remarks;
@@ -46,12 +47,16 @@ pub fn setup(mesh: &SpringMesh, given: Given, job: &SpringJob, remarks: &mut Rem
     };
     let particles = Mesh {
         dimension: 3,
-        coordinates: mesh.coordinates.clone(),
-        node_labels: mesh.labels.clone(),
-        node_instance: mesh.instance.clone(),
+        coordinates: copied(&mesh.coordinates),
+        node_labels: copied(&mesh.labels),
+        node_instance: copied(&mesh.instance),
         instances: mesh.instances.clone(),
         groups: Vec::new(),
-        node_sets: mesh.sets.clone(),
+        node_sets: mesh
+            .sets
+            .iter()
+            .map(|set| NamedSet { name: set.name.clone(), members: copied(&set.members) })
+            .collect(),
         element_sets: Vec::new(),
     };
     let geometry = Geometry::of_particles(&particles, spacing);
@@ -95,6 +100,11 @@ pub fn setup(mesh: &SpringMesh, given: Given, job: &SpringJob, remarks: &mut Rem
         fields,
         solver: job.solver.value.settings(),
     })
+}
+
+/// A copy that all threads make.
+fn copied<T: Copy + Send + Sync>(values: &[T]) -> Vec<T> {
+    values.par_iter().copied().collect()
 }
 
 fn point_forces(conditions: &mut Conditions) -> Vec<PointForce> {

@@ -9,10 +9,12 @@ use pogo_formats::spring::picture::blocks_png;
 use pogo_formats::spring::report::SpringSample;
 use pogo_formats::spring::results::{SpringCell, SpringFrame};
 use pogo_formats::spring::{
-    CutFrame, CutShape, SpringDamping, SpringGroup, SpringMaterial, SpringMeshView, SpringSetup, group_of_direction,
+    CutFrame, CutShape, N_DIRECTIONS, SpringDamping, SpringGroup, SpringMaterial, SpringMeshView, SpringSetup,
+    group_of_direction,
 };
 use pogo_formats::words::{counted, grouped};
 use pogo_formats::write::report::Report;
+use rayon::prelude::*;
 
 use crate::info::words::{self, Dynamics};
 use crate::info::{Inspect, Sets, number};
@@ -21,17 +23,22 @@ use crate::picture::{PictureError, PictureOptions};
 
 /// Springs of each group that has any. A spring between two materials counts for that of its lower end.
 pub fn springs_by_group(mesh: &SpringMeshView<'_>, setup: &SpringSetup) -> Vec<(String, u64)> {
-    let mut counts = vec![0_u64; setup.groups.len()];
+    let none = || vec![0_u64; setup.groups.len()];
+    let mut counts = none();
     if mesh.grid.is_some() {
         // Even bits lead to higher places, so that each spring is counted once.
-        for (&mask, &material) in mesh.lists.mask.iter().zip(mesh.material) {
-            let mut directions = mask & 0x0155_5555;
-            while directions != 0 {
-                let direction = directions.trailing_zeros() as usize;
-                directions &= directions - 1;
-                counts[3 * usize::from(material) + group_of_direction(direction) as usize] += 1;
+        let of_group: [u32; 3] = std::array::from_fn(|group| {
+            let is_in = |direction: &usize| group_of_direction(*direction) as usize == group;
+            (0..N_DIRECTIONS).step_by(2).filter(is_in).fold(0, |bits, direction| bits | 1 << direction)
+        });
+        let count = |mut counts: Vec<u64>, (mask, material): (&u32, &u16)| {
+            for (group, directions) in of_group.iter().enumerate() {
+                counts[3 * usize::from(*material) + group] += u64::from((mask & directions).count_ones());
             }
-        }
+            counts
+        };
+        let both = |a: Vec<u64>, b: Vec<u64>| a.iter().zip(b).map(|(a, b)| a + b).collect();
+        counts = mesh.lists.mask.par_iter().zip(mesh.material).fold(none, count).reduce(none, both);
     } else {
         mesh.each_spring().for_each(|(_, _, group)| counts[group as usize] += 1);
     }

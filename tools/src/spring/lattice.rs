@@ -5,6 +5,7 @@ use pogo_formats::spring::SpringMesh;
 use pogo_formats::spring::build::{BuildError, Lattice, lattice};
 use pogo_formats::spring::job::SpringJob;
 use pogo_formats::voxel::{VoxelGrid, VoxelModuli};
+use rayon::prelude::*;
 
 /// Particles at the centres of the voxels that the job's materials keep; one set for each material, by its name. Classes of
 /// the grid are those of [`SpringJob::voxel_law`].
@@ -22,7 +23,7 @@ pub fn mesh_of_voxels(grid: &VoxelGrid, job: &SpringJob, block_size: usize) -> R
         .collect();
     let mut material = Vec::new();
     material.try_reserve_exact(class.len())?;
-    material.extend(class.iter().map(|&class| material_of_class[usize::from(class)]));
+    material.par_extend(class.par_iter().map(|&class| material_of_class[usize::from(class)]));
     let has_springs: Vec<[bool; 3]> = job.materials.iter().map(|item| item.value.has_springs()).collect();
     let h = grid.spacing;
     let mut mesh = lattice(&Lattice {
@@ -35,8 +36,8 @@ pub fn mesh_of_voxels(grid: &VoxelGrid, job: &SpringJob, block_size: usize) -> R
         block_size,
     })?;
     for (index, item) in job.materials.iter().enumerate() {
-        let members: Vec<u32> =
-            (0_u32..).zip(&mesh.material).filter(|(_, of)| usize::from(**of) == index).map(|(i, _)| i).collect();
+        let is_of = |particle: &u32| usize::from(mesh.material[*particle as usize]) == index;
+        let members: Vec<u32> = (0..mesh.material.len() as u32).into_par_iter().filter(is_of).collect();
         mesh.sets.push(NamedSet { name: item.value.name.clone(), members });
     }
     Ok(mesh)

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 pub(super) use order::{Order, Sharing, part_by_place};
 pub(super) use wanted::{Wanted, numbers_of};
 
-use super::super::lists::{Lists, joined, starts};
+use super::super::lists::{Lists, starts};
 use super::super::multigrid::{Coarse, Factor, Level, Operator, PLACES, Packed, exponent, rounded};
 use super::super::{Moduli, Voxels};
 use super::layout::*;
@@ -221,7 +221,7 @@ impl Colours {
                 first[colour + 1] = end;
             }
         }
-        Self { order: joined(&lists), first }
+        Self { order: parallel::joined(&lists), first }
     }
 
     /// First elements of each device but the first.

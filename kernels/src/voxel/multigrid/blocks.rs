@@ -1,10 +1,11 @@
 //! Assembled coarse operators while they are made: sparse symmetric matrices of 3 × 3 blocks, in f64.
 
+use pogo_formats::system::parallel;
 use rayon::prelude::*;
 
 use crate::shared::Shared;
 use crate::voxel::elements::{Batches, Elements};
-use crate::voxel::lists::{Lists, joined};
+use crate::voxel::lists::Lists;
 
 /// The upper triangle of a symmetric matrix of 3 × 3 blocks, row by row, the block of the diagonal first.
 #[derive(Debug, Clone, Default)]
@@ -97,7 +98,7 @@ impl Blocks {
                 (ends, all)
             })
             .unzip();
-        let column = joined(&columns);
+        let column = parallel::joined(&columns);
         let mut first = Vec::with_capacity(n + 1);
         first.push(0);
         for ends in ends {

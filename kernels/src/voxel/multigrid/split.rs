@@ -17,7 +17,7 @@ use super::transfer::{PLACES, Transfer, place_of};
 use crate::shared::Shared;
 use crate::union::Union;
 use crate::voxel::elements::{Elements, NO_NODE};
-use crate::voxel::lists::{Lists, joined, starts};
+use crate::voxel::lists::{Lists, starts};
 
 /// Elements or corners that a thread takes at a time.
 const PART: usize = 1 << 14;
@@ -131,7 +131,7 @@ fn coarse_elements(fine: &Elements, split: bool) -> (Vec<u64>, Lists) {
         .into_par_iter()
         .map(|i| pieces(fine, whole(i * PART)..whole(((i + 1) * PART).min(n)), split));
     let (code, (count, children)): (Vec<_>, (Vec<_>, Vec<_>)) = parts.map(|(a, b, c)| (a, (b, c))).unzip();
-    (joined(&code), Lists::new(count.into_iter().flatten(), joined(&children)))
+    (parallel::joined(&code), Lists::new(count.into_iter().flatten(), parallel::joined(&children)))
 }
 
 /// Calls `act(node, place)` for the nodes of all finer elements `children` of a coarse one, each once at each of its places, in
