@@ -180,12 +180,11 @@ pub fn in_pools<I: Send, R: Send>(
     })
 }
 
-/// Does one thing that waits for the disk most of the time while the calling thread does another, on a quarter as many threads as
-/// the current pool has: they do not wait until that one is free. Where the system makes none, and where the calling thread works
-/// alone, it does its own first.
+/// Does one thing while the calling thread does another, on as many threads of its own as the current pool has: each goes on
+/// where the other waits for the disk. In one pool the other's work would stand behind all of the caller's. Where the system
+/// makes no more threads, and where the calling thread works alone, it does its own first.
 pub fn beside<A: Send, B>(other: impl FnOnce() -> A + Send, own: impl FnOnce() -> B) -> (A, B) {
-    let n_threads = (rayon::current_num_threads() / 4).max(1);
-    let make = || ThreadPoolBuilder::new().num_threads(n_threads).build().ok();
+    let make = || ThreadPoolBuilder::new().num_threads(rayon::current_num_threads()).build().ok();
     let Some(pool) = (if ALONE.load(Ordering::Relaxed) { None } else { make() }) else {
         let own = own();
         return (other(), own);
