@@ -48,24 +48,32 @@ pub enum Lasting {
 /// Writes the numbers of an array one after the other, components together, in little-endian.
 pub type Fill<'a> = Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>;
 
-/// Calls back with whole numbers, some thousand at a time, one piece after the other.
-pub type Indices<'a> = Box<dyn Fn(&mut dyn FnMut(&[u64]) -> io::Result<()>) -> io::Result<()> + 'a>;
+/// Writes whole numbers one after the other, each in so many bytes, little-endian.
+pub type Indices<'a> = Box<dyn Fn(&mut dyn Write, usize) -> io::Result<()> + 'a>;
 
-/// Makes the function that calls back with the numbers of an iterator.
+/// Makes the function that writes the numbers of an iterator.
 pub fn indices<'a, I: Iterator<Item = u64>>(numbers: impl Fn() -> I + 'a) -> Indices<'a> {
     const PIECE: usize = 4096;
-    Box::new(move |emit| {
-        let mut numbers = numbers();
-        let mut piece = Vec::with_capacity(PIECE);
+    Box::new(move |out, width| {
+        let (mut numbers, mut bytes) = (numbers(), Vec::with_capacity(8 * PIECE));
         loop {
-            piece.clear();
-            piece.extend(numbers.by_ref().take(PIECE));
-            if piece.is_empty() {
+            bytes.clear();
+            put_numbers(&mut bytes, width, numbers.by_ref().take(PIECE));
+            if bytes.is_empty() {
                 return Ok(());
             }
-            emit(&piece)?;
+            out.write_all(&bytes)?;
         }
     })
+}
+
+/// Appends whole numbers, each in 1, 4 or 8 bytes.
+pub(super) fn put_numbers(bytes: &mut Vec<u8>, width: usize, numbers: impl Iterator<Item = u64>) {
+    match width {
+        1 => bytes.extend(numbers.map(|number| number as u8)),
+        4 => numbers.for_each(|number| bytes.extend_from_slice(&(number as u32).to_le_bytes())),
+        _ => numbers.for_each(|number| bytes.extend_from_slice(&number.to_le_bytes())),
+    }
 }
 
 /// Makes pieces of something on all threads, and hands one after the other to this thread, which meanwhile does something else
@@ -80,7 +88,7 @@ pub fn in_pieces<P: Copy + Send + Sync, R: Send>(
 ) -> io::Result<()> {
     let make_all = |pieces: &[P]| -> Vec<R> { pieces.par_iter().map(|&piece| make(piece)).collect() };
     let mut made: Vec<R> = Vec::new();
-    for round in all.chunks(8 * rayon::current_num_threads().max(1)) {
+    for round in all.chunks(2 * rayon::current_num_threads().max(1)) {
         let mut next = Vec::new();
         rayon::in_place_scope(|scope| {
             scope.spawn(|_| next = make_all(round));

@@ -1,13 +1,14 @@
 //! Lines, triangles or tetrahedra with named arrays on them, points and cells in the order of the user's mesh.
 
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::OutputError;
-use super::grid::{Fill, Grid, GridArray, Lasting, Number, in_pieces, indices, inverse};
+use super::grid::{Fill, Grid, GridArray, Lasting, Number, in_pieces, inverse, put_numbers};
 
 /// A mesh and the order in which it is written.
 #[derive(Debug, Clone, Copy)]
@@ -96,28 +97,25 @@ impl Values<'_> {
     }
 }
 
-/// Places whose bytes a thread makes at a time.
-const PIECE: usize = 1 << 12;
-
-fn pieces(order: &[u32]) -> Vec<&[u32]> {
-    order.chunks(PIECE).collect()
-}
-
-/// Writes the bytes that `put` makes of the places of an order.
-fn write_in_pieces(out: &mut dyn Write, order: &[u32], put: impl Fn(&[u32], &mut Vec<u8>) + Sync) -> io::Result<()> {
-    let bytes_of = |piece: &[u32]| {
-        let mut bytes = Vec::with_capacity(8 * piece.len());
-        put(piece, &mut bytes);
+/// Writes the bytes that `put` makes of ranges of `n` places. Those of a range are large enough to be written without a copy of them.
+fn write_in_pieces(out: &mut dyn Write, n: usize, put: impl Fn(Range<usize>, &mut Vec<u8>) + Sync) -> io::Result<()> {
+    /// Places whose bytes a thread makes at a time.
+    const PIECE: usize = 1 << 14;
+    let first: Vec<usize> = (0..n).step_by(PIECE).collect();
+    let bytes_of = |first: usize| {
+        let mut bytes = Vec::with_capacity(16 * PIECE);
+        put(first..n.min(first + PIECE), &mut bytes);
         bytes
     };
-    in_pieces(&pieces(order), bytes_of, |bytes| out.write_all(&bytes))
+    in_pieces(&first, bytes_of, |bytes| out.write_all(&bytes))
 }
 
 impl<'a> DataArray<'a> {
-    fn in_order(&self, order: &Arc<[u32]>) -> GridArray<'a> {
+    fn in_order(&self, order: &Arc<Vec<u32>>) -> GridArray<'a> {
         let (DataArray { name, components, values }, order) = (*self, order.clone());
-        let fill: Fill<'a> =
-            Box::new(move |out| write_in_pieces(out, &order, |places, bytes| values.put(bytes, places, components)));
+        let fill: Fill<'a> = Box::new(move |out| {
+            write_in_pieces(out, order.len(), |range, bytes| values.put(bytes, &order[range], components))
+        });
         GridArray::new(name, values.number(), components, Lasting::Always, fill)
     }
 }
@@ -147,8 +145,8 @@ pub fn grid<'a>(
     if elements.par_iter().any(|&node| node as usize >= n) {
         return Err(OutputError::shape(path, "an element refers to a node that does not exist"));
     }
-    let node_at: Arc<[u32]> = inverse(path, point_of_node)?.into();
-    let element_at: Arc<[u32]> = inverse(path, cell_of_element)?.into();
+    let node_at = Arc::new(inverse(path, point_of_node)?);
+    let element_at = Arc::new(inverse(path, cell_of_element)?);
     let points = DataArray { name: "Points", components: 3, values: Values::F64(coordinates) };
     let cells = element_at.clone();
     Ok(Grid {
@@ -158,15 +156,20 @@ pub fn grid<'a>(
         n_corners: corners * m,
         cells_id: 0,
         points: points.in_order(&node_at),
-        connectivity: Box::new(move |emit| {
-            let points = |piece: &[u32]| -> Vec<u64> {
-                let nodes = piece.iter().flat_map(|&element| &elements[corners * element as usize..][..corners]);
-                nodes.map(|&node| point_of_node[node as usize].into()).collect()
-            };
-            in_pieces(&pieces(&cells), points, |points| emit(&points))
+        connectivity: Box::new(move |out, width| {
+            write_in_pieces(out, m, |range, bytes| {
+                let nodes = cells[range].iter().flat_map(|&element| &elements[corners * element as usize..][..corners]);
+                put_numbers(bytes, width, nodes.map(|&node| point_of_node[node as usize].into()));
+            })
         }),
-        ends: indices(move || (1..=m).map(move |cell| (corners * cell) as u64)),
-        types: indices(move || std::iter::repeat_n([3, 5, 10][corners.clamp(2, 4) - 2], m)),
+        ends: Box::new(move |out, width| {
+            let end = |cell| (corners * (cell + 1)) as u64;
+            write_in_pieces(out, m, |range, bytes| put_numbers(bytes, width, range.map(end)))
+        }),
+        types: Box::new(move |out, width| {
+            let kind = |_| [3, 5, 10][corners.clamp(2, 4) - 2];
+            write_in_pieces(out, m, |range, bytes| put_numbers(bytes, width, range.map(kind)))
+        }),
         active: "Scalars",
         point_data: nodal.iter().map(|array| array.in_order(&node_at)).collect(),
         cell_data: elemental.iter().map(|array| array.in_order(&element_at)).collect(),

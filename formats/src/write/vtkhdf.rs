@@ -75,14 +75,12 @@ fn write_i64(out: &mut dyn Write, values: &[u64]) -> io::Result<()> {
 type CellTable<'g> = (&'static str, Number, u64, Fill<'g>);
 
 fn cells<'g>(grid: &'g Grid<'_>) -> [CellTable<'g>; 3] {
-    let connectivity = move |out: &mut dyn Write| (grid.connectivity)(&mut |points| write_i64(out, points));
+    let connectivity = move |out: &mut dyn Write| (grid.connectivity)(out, 8);
     let offsets = move |out: &mut dyn Write| {
         write_i64(out, &[0])?;
-        (grid.ends)(&mut |ends| write_i64(out, ends))
+        (grid.ends)(out, 8)
     };
-    let types = move |out: &mut dyn Write| {
-        (grid.types)(&mut |kinds| out.write_all(&kinds.iter().map(|&kind| kind as u8).collect::<Vec<u8>>()))
-    };
+    let types = move |out: &mut dyn Write| (grid.types)(out, 1);
     [
         ("Connectivity", Number::I64, grid.n_corners as u64, Box::new(connectivity)),
         ("Offsets", Number::I64, grid.n_cells as u64 + 1, Box::new(offsets)),

@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::grid::{Fill, Grid, GridArray, Indices, Number};
+use super::grid::{Fill, Grid, GridArray, Number};
 use super::{OutputError, write_atomically};
 
 const fn name(number: Number) -> &'static str {
@@ -75,14 +75,9 @@ pub fn write(path: &Path, grid: &Grid<'_>) -> Result<(), OutputError> {
         declare(out, &grid.points, place(bytes(&grid.points, points), Box::new(|out| (grid.points.fill)(out))))?;
         writeln!(out, "</Points>\n<Cells>")?;
         let tables: [(_, _, u64, Fill<'_>); 3] = [
-            (
-                "connectivity",
-                index,
-                index_bytes * corners as u64,
-                Box::new(move |out| write_numbers(out, width, &grid.connectivity)),
-            ),
-            ("offsets", index, index_bytes * cells as u64, Box::new(move |out| write_numbers(out, width, &grid.ends))),
-            ("types", "UInt8", cells as u64, Box::new(move |out| write_numbers(out, 1, &grid.types))),
+            ("connectivity", index, index_bytes * corners as u64, Box::new(move |out| (grid.connectivity)(out, width))),
+            ("offsets", index, index_bytes * cells as u64, Box::new(move |out| (grid.ends)(out, width))),
+            ("types", "UInt8", cells as u64, Box::new(move |out| (grid.types)(out, 1))),
         ];
         for (name, kind, bytes, fill) in tables {
             let offset = place(bytes, fill);
@@ -105,20 +100,6 @@ pub fn write(path: &Path, grid: &Grid<'_>) -> Result<(), OutputError> {
             fill(out)?;
         }
         writeln!(out, "\n</AppendedData>\n</VTKFile>")
-    })
-}
-
-/// Writes the low bytes of whole numbers.
-fn write_numbers(out: &mut dyn Write, width: usize, numbers: &Indices<'_>) -> io::Result<()> {
-    let mut bytes = Vec::new();
-    numbers(&mut |piece| {
-        bytes.clear();
-        match width {
-            1 => bytes.extend(piece.iter().map(|&number| number as u8)),
-            4 => bytes.extend(piece.iter().flat_map(|&number| (number as u32).to_le_bytes())),
-            _ => bytes.extend(piece.iter().flat_map(|number| number.to_le_bytes())),
-        }
-        out.write_all(&bytes)
     })
 }
 
