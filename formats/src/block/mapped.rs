@@ -158,10 +158,16 @@ impl Container {
     }
 }
 
-/// Reads every page now: a file cut since its length was taken is an error here and a SIGBUS later.
+/// Reads every page now, large files by all threads: a file cut since its length was taken is an error here and a SIGBUS later.
 fn populate(path: &Path, map: &Map, length: u64) -> Result<(), BlockError> {
+    /// Bytes that a thread takes at a time.
     #[cfg(all(target_os = "linux", not(miri)))]
-    if let Err(error) = map.map().advise(memmap2::Advice::PopulateRead) {
+    const PIECE: usize = 1 << 27;
+    #[cfg(all(target_os = "linux", not(miri)))]
+    if let Err(error) = (0..map.len().div_ceil(PIECE)).into_par_iter().try_for_each(|piece| {
+        let first = PIECE * piece;
+        map.map().advise_range(memmap2::Advice::PopulateRead, first, PIECE.min(map.len() - first))
+    }) {
         const EFAULT: i32 = 14;
         if error.raw_os_error() == Some(EFAULT) {
             let found = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
