@@ -259,9 +259,11 @@ fn remove(folder: &Path, name: &str) {
     }
 }
 
+/// Bytes of a file that the system takes a while to remove.
+const LARGE: u64 = 64 << 20;
+
 /// Removes a file. A thread waits until the system has given back the room of a large one: 0.4 s a GB.
 fn remove_file(path: &Path) -> io::Result<()> {
-    const LARGE: u64 = 64 << 20;
     let is_large = fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() >= LARGE);
     // As long as somebody has it open, it keeps its room.
     let open = if is_large { File::open(path).ok() } else { None };
@@ -311,6 +313,16 @@ mod tests {
 
     fn write(folder: &Path, name: &str) {
         pogo_formats::write::write_atomically(&folder.join(name), |_| Ok(())).unwrap();
+    }
+
+    #[test]
+    fn large_files_are_gone_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fields.vtu");
+        File::create(&path).unwrap().set_len(LARGE).unwrap();
+        remove_file(&path).unwrap();
+        assert!(names(folder.path()).is_empty());
+        assert_eq!(remove_file(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

@@ -241,8 +241,6 @@ pub fn lists(
         std::iter::once(0).chain(ends).collect()
     };
     let (first, halo_first) = (starts(|block| block.neighbour.len()), starts(|block| block.halo.len()));
-    // Where there is no room for the largest table, the caller says so.
-    Vec::<u16>::new().try_reserve_exact(first[n_blocks] as usize)?;
     let lists = SpringLists {
         block_size: block_size as u32,
         first,

@@ -296,9 +296,9 @@ pub fn is_own_process() -> bool {
     OWN_PROCESS.load(Ordering::Relaxed)
 }
 
-/// Lets every two of `n_threads` threads that start from now on share a heap: what one has freed the other can use. With one
-/// heap for all, sixteen threads waited for each other as long as they worked. Does nothing where the C library is not glibc, and
-/// where the process is not [the command's own](own_process).
+/// Lets every two of `n_threads` threads that start from now on share a heap: what one has freed the other can use. One heap for
+/// all would keep the least memory, but of sixteen threads most would wait for it. Does nothing where the C library is not glibc,
+/// and where the process is not [the command's own](own_process).
 pub fn share_heaps(n_threads: usize) {
     let limited = address_space().is_some();
     set_most_heaps(if limited { 1 } else { (n_threads / 2).max(1) });

@@ -67,7 +67,7 @@ pub(super) fn write<T: Real + Number>(
         }
         Ok::<_, SolveError>(())
     };
-    // Fields wait for the disk most of the time.
+    // Each waits for the disk, or is one thread's, where the other has work for all.
     let (written, others) = threads::beside(write_fields, write_others);
     others?;
     summary.files.extend(written?);

@@ -344,7 +344,8 @@ impl<T: Real> GpuSolver<T> {
             }
             Ok::<_, EikonalError>(device.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         })?;
-        self.fetched.iter_mut().zip(free.try_iter()).for_each(|(kept, buffer)| *kept = Some(buffer));
+        let places = self.fetched.iter_mut().filter(|kept| kept.is_none());
+        places.zip(free.try_iter()).for_each(|(place, buffer)| *place = Some(buffer));
         ended
     }
 
@@ -361,7 +362,10 @@ impl<T: Real> GpuSolver<T> {
         // Another device may take sets while this one waits for a buffer.
         while let Ok(mut buffer) = free.recv() {
             if taken.is_empty() {
-                let Some(next) = take() else { break };
+                let Some(next) = take() else {
+                    self.fetched[0] = Some(buffer);
+                    break;
+                };
                 taken = next;
             }
             let range = taken.start..taken.end.min(taken.start + self.sets);
