@@ -300,17 +300,21 @@ pub fn is_own_process() -> bool {
 /// all would keep the least memory, but of sixteen threads most would wait for it. Does nothing where the C library is not glibc,
 /// and where the process is not [the command's own](own_process).
 pub fn share_heaps(n_threads: usize) {
-    let limited = address_space().is_some();
-    set_most_heaps(if limited { 1 } else { (n_threads / 2).max(1) });
+    set_most_heaps(if is_limited() { 1 } else { (n_threads / 2).max(1) });
 }
 
 /// Lets threads that start from now on have no heaps of their own where the addresses of this process are limited. Each heap of a
 /// thread reserves 64 MB of them, and glibc tries to make one in every allocation of a thread that has got none: a hundred times
 /// as slow.
 pub fn share_one_heap_if_limited() {
-    if address_space().is_some() {
+    if is_limited() {
         set_most_heaps(1);
     }
+}
+
+/// Whether the addresses of this process are limited, of which each thread takes 2 MB for its stack.
+pub(crate) fn is_limited() -> bool {
+    address_space().is_some()
 }
 
 fn set_most_heaps(n: usize) {

@@ -11,6 +11,7 @@ use std::{io, panic};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use super::memory;
 use crate::words::counted;
 
 /// The system makes fewer threads than are needed.
@@ -182,10 +183,10 @@ pub fn in_pools<I: Send, R: Send>(
 
 /// Does one thing while the calling thread does another, on as many threads of its own as the current pool has: each goes on
 /// where the other waits for the disk. In one pool the other's work would stand behind all of the caller's. Where the system
-/// makes no more threads, and where the calling thread works alone, it does its own first.
+/// makes no more threads, where its memory is limited, and where the calling thread works alone, it does its own first.
 pub fn beside<A: Send, B>(other: impl FnOnce() -> A + Send, own: impl FnOnce() -> B) -> (A, B) {
     let make = || ThreadPoolBuilder::new().num_threads(rayon::current_num_threads()).build().ok();
-    let Some(pool) = (if ALONE.load(Ordering::Relaxed) { None } else { make() }) else {
+    let Some(pool) = (if ALONE.load(Ordering::Relaxed) || memory::is_limited() { None } else { make() }) else {
         let own = own();
         return (other(), own);
     };
