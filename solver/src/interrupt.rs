@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pogo_formats::system::signals;
@@ -24,20 +24,28 @@ pub struct Interrupts {
 
 impl Interrupts {
     /// Catches SIGTERM, SIGINT and SIGHUP (stop after a checkpoint) and SIGUSR1 (checkpoint and go on). A second one that
-    /// stops ends the process at once, without its temporary files. SIGHUP stays ignored under `nohup`. A file beyond the
+    /// stops, unless it comes with the first, ends the process at once, without its temporary files. SIGHUP stays ignored under `nohup`. A file beyond the
     /// size limit (SIGXFSZ) becomes an ordinary error of the write.
     ///
     /// # Errors
     /// The operating system refuses a handler.
     pub fn install() -> io::Result<Self> {
+        /// `timeout` sends a signal to the process, and at once again to its group.
+        const TOGETHER: Duration = Duration::from_millis(500);
         let interrupts = Self::default();
+        let installed = Instant::now();
+        // When the first came, ms since then and one more; 0 for none.
+        let first = Arc::new(AtomicU64::new(0));
         for signal in signals::that_end_a_run() {
-            let stop = Arc::clone(&interrupts.stop);
+            let (stop, first) = (Arc::clone(&interrupts.stop), Arc::clone(&first));
             let stop_or_end = move || {
-                if stop.swap(true, Ordering::Relaxed) {
+                let now = installed.elapsed().as_millis() as u64 + 1;
+                let before = first.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+                if before.is_err_and(|before| now.saturating_sub(before) >= TOGETHER.as_millis() as u64) {
                     remove_unfinished();
                     signal_hook::low_level::exit(128 + signal);
                 }
+                stop.store(true, Ordering::Relaxed);
             };
             // SAFETY: each of these calls may be made in a handler.
             unsafe { signal_hook::low_level::register(signal, stop_or_end) }?;
