@@ -22,26 +22,31 @@ pub struct Interrupts {
     deadline: Option<Instant>,
 }
 
+/// Whether a signal is the first, or comes together with it, at a time `now` > 0, ms. `first` is the time of the first, or 0.
+fn comes_first(first: &AtomicU64, now: u64) -> bool {
+    /// `timeout` sends a signal to the process, and at once again to its group.
+    const TOGETHER: u64 = 500;
+    let before = first.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+    before.map_or_else(|before| now.saturating_sub(before) < TOGETHER, |_| true)
+}
+
 impl Interrupts {
     /// Catches SIGTERM, SIGINT and SIGHUP (stop after a checkpoint) and SIGUSR1 (checkpoint and go on). A second one that
-    /// stops, unless it comes with the first, ends the process at once, without its temporary files. SIGHUP stays ignored under `nohup`. A file beyond the
-    /// size limit (SIGXFSZ) becomes an ordinary error of the write.
+    /// stops, unless it comes with the first, ends the process at once, without its temporary files. SIGHUP stays ignored
+    /// under `nohup`. A file beyond the size limit (SIGXFSZ) becomes an ordinary error of the write.
     ///
     /// # Errors
     /// The operating system refuses a handler.
     pub fn install() -> io::Result<Self> {
-        /// `timeout` sends a signal to the process, and at once again to its group.
-        const TOGETHER: Duration = Duration::from_millis(500);
         let interrupts = Self::default();
         let installed = Instant::now();
-        // When the first came, ms since then and one more; 0 for none.
+        // When the first came, as `comes_first` has it.
         let first = Arc::new(AtomicU64::new(0));
         for signal in signals::that_end_a_run() {
             let (stop, first) = (Arc::clone(&interrupts.stop), Arc::clone(&first));
             let stop_or_end = move || {
                 let now = installed.elapsed().as_millis() as u64 + 1;
-                let before = first.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
-                if before.is_err_and(|before| now.saturating_sub(before) >= TOGETHER.as_millis() as u64) {
+                if !comes_first(&first, now) {
                     remove_unfinished();
                     signal_hook::low_level::exit(128 + signal);
                 }
@@ -105,6 +110,13 @@ impl Interrupts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_signal_that_comes_twice_at_once_is_one() {
+        let first = AtomicU64::new(0);
+        assert!([7, 7, 30, 506].iter().all(|&now| comes_first(&first, now)));
+        assert!(!comes_first(&first, 507));
+    }
 
     #[test]
     fn a_limit_of_time_stops_every_run() {

@@ -99,15 +99,10 @@ impl<'a, T: Real> EikonalSolver<'a, T> {
         each: impl Fn(usize, Arrival<T>) + Sync,
     ) -> Result<(), EikonalError> {
         let share = sets.len() < rayon::current_num_threads();
-        let solved = rayon::broadcast(|_| {
-            while let Some(range) = take() {
-                for case in range {
-                    each(case, self.run(sets[case].as_ref(), share)?);
-                }
-            }
+        on_all_threads(take, |case| {
+            each(case, self.run(sets[case].as_ref(), share)?);
             Ok(())
-        });
-        solved.into_iter().collect()
+        })
     }
 
     fn run(&self, starts: &[(u32, f64)], share: bool) -> Result<Arrival<T>, EikonalError> {
@@ -125,6 +120,23 @@ pub fn in_turn(n: usize, unit: usize) -> impl Fn() -> Option<Range<usize>> + Syn
         let first = next.fetch_add(unit, Ordering::Relaxed);
         (first < n).then(|| first..n.min(first + unit))
     }
+}
+
+/// Calls `solve` with each set that `take` gives, on all threads of the pool, until it gives none.
+///
+/// # Errors
+/// One of those that `solve` gives. A thread that has one takes no more.
+pub fn on_all_threads(
+    take: impl Fn() -> Option<Range<usize>> + Sync,
+    solve: impl Fn(usize) -> Result<(), EikonalError> + Sync,
+) -> Result<(), EikonalError> {
+    let solved = rayon::broadcast(|_| {
+        while let Some(mut range) = take() {
+            range.try_for_each(&solve)?;
+        }
+        Ok(())
+    });
+    solved.into_iter().collect()
 }
 
 /// What sweeps over a mesh, or a part of one, need beside what is stored of its elements.

@@ -11,7 +11,7 @@ use pogo_formats::system::threads;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::eikonal::{
     Arrival, EikonalError, EikonalPart, EikonalProblem, EikonalSettings, EikonalSolver, GpuPart, GpuSettings,
-    GpuSolver, TeamSolver, cut,
+    GpuSolver, TeamSolver, cut, on_all_threads,
 };
 use pogo_kernels::papers::eikonal::{Approach, GpuDomainSettings, SubDomainSolver, sub_domains_on_gpu};
 use pogo_kernels::ranks::Ranks;
@@ -186,17 +186,10 @@ impl<'a, T: Real> Engine<'a, T> {
         match self {
             Self::Cpu(solver) => solver.solve_many(sets, take, each),
             Self::Gpu(solver) => solver.solve_many(sets, take, each),
-            Self::SubDomains(solver) => {
-                let solved = rayon::broadcast(|_| {
-                    while let Some(range) = take() {
-                        for case in range {
-                            each(case, solver.solve(&sets[case])?);
-                        }
-                    }
-                    Ok(())
-                });
-                solved.into_iter().collect()
-            }
+            Self::SubDomains(solver) => on_all_threads(take, |case| {
+                each(case, solver.solve(&sets[case])?);
+                Ok(())
+            }),
             Self::Team(_) | Self::Devices(..) => {
                 while let Some(range) = take() {
                     for case in range {
