@@ -37,6 +37,8 @@ impl Cli {
 
 /// Makes what is asked for, or with `--upgrade` what was asked for before.
 fn start(cli: &Cli) -> anyhow::Result<bool> {
+    let _timing = cli.timing.start();
+    cli::start_threads(cli.threads.map(usize::from))?;
     if !cli.upgrade {
         return prepare(cli);
     }
@@ -52,8 +54,6 @@ fn start(cli: &Cli) -> anyhow::Result<bool> {
 
 /// True unless the input has problems, which have then been printed.
 fn prepare(cli: &Cli) -> anyhow::Result<bool> {
-    let _timing = cli.timing.start();
-    cli::start_threads(cli.threads.map(usize::from))?;
     let reporter: Box<dyn Progress> = match (cli.quiet, std::io::stderr().is_terminal()) {
         (true, _) => Box::new(()),
         (false, true) => Box::new(progress::Bar::new()),

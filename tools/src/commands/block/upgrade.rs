@@ -36,8 +36,7 @@ pub fn command(cli: &Cli) -> Result<Option<Cli>, PrepareError> {
     })?;
     // The result may replace the file that was read here. The inputs are read once more.
     inputs::protect();
-    (again.quiet, again.json, again.timing) = (cli.quiet, cli.json, cli.timing);
-    (again.memory, again.threads) = (cli.memory, cli.threads);
+    (again.quiet, again.json, again.memory) = (cli.quiet, cli.json, cli.memory);
     Ok(Some(again))
 }
 
