@@ -10,10 +10,9 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::block::check::{Check, all_below, require};
 use crate::block::{Table, tables};
+use crate::system::parallel::iterate::*;
 
 tables! {
     /// Sub-domains and the messages between them.

@@ -2,9 +2,9 @@
 //! `bench_voxel_gpu [N] [FILL] [RADIUS] [REPEATS] [MATERIALS]`, smoothed noise of N³ voxels (440) of which FILL (0.35) is solid;
 //! RADIUS (4) is that of three box filters, 0 for a solid cube. MATERIALS are `one`, two of different `moduli`, or two that
 //! differ in Poisson's ratio, too (`ratios`).
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::bricks_of;
 use pogo_kernels::voxel::*;
-use rayon::prelude::*;
 
 fn main() {
     // Kernels of another compiler: `cargo xtask kernels --toolkit VERSION --out FOLDER`.

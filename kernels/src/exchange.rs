@@ -19,7 +19,7 @@ use std::ops::AddAssign;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pogo_formats::domains::SubDomainsView;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use crate::device::{Plain, append, read};
 use crate::ranks::{Parcel, Pending, Ranks};

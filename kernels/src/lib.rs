@@ -10,7 +10,6 @@ pub mod exchange;
 pub mod explicit;
 pub mod papers;
 pub mod ranks;
-mod shared;
 pub mod simd;
 pub mod spring;
 pub mod union;

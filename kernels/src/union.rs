@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 /// Groups of numbers, joined by several threads. The lowest member stands for its group, whatever the order in which members
 /// are joined.

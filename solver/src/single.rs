@@ -1,7 +1,7 @@
 //! Numbers that single precision cannot hold: they are refused before the first step, not found as NaN behind it.
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_kernels::dynamics::{Constraint, NodalForce};
-use rayon::prelude::*;
 
 use crate::call::Call;
 use crate::error::SolveError;

@@ -1,7 +1,7 @@
 //! Points in Morton order: those that are near each other in space mostly stand near each other.
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::morton_code;
-use rayon::prelude::*;
 
 /// Morton codes of points, (n, `dimension`), on a grid of 2²¹ cells along the longest side of their bounding box.
 pub(crate) fn keys(coordinates: &[f64], dimension: usize) -> Vec<u64> {

@@ -3,7 +3,7 @@
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 /// Where each row begins and the last one ends, (n + 1,), from the lengths of the rows.
 pub(crate) fn offsets<T: Copy + Default + AddAssign + From<u32>>(lengths: impl IntoIterator<Item = u32>) -> Vec<T> {

@@ -1,7 +1,6 @@
 //! Checks that tables of every kind of physics share: indices in range, offsets in order, numbers finite.
 
-use rayon::prelude::*;
-
+use crate::system::parallel::iterate::*;
 /// Entries that one task scans.
 pub(crate) const PIECE: usize = 1 << 16;
 

@@ -1,7 +1,8 @@
 //! The checksum of a section: threads can compute it side by side.
 
-use rayon::prelude::*;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use crate::system::parallel::iterate::*;
 
 /// Bytes of a piece.
 const PIECE: usize = 4 << 20;

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rayon::prelude::*;
 use rkyv::{
     Archive, Archived, Deserialize, Portable,
     api::high::{HighDeserializer, HighValidator},
@@ -13,6 +12,7 @@ use rkyv::{
 
 use super::{BlockError, Provenance, SectionInfo, checksum, container};
 use crate::system::maps::Map;
+use crate::system::parallel::iterate::*;
 
 /// What all block files have in common: a mapped file whose header is right and whose provenance could be read.
 #[derive(Debug)]

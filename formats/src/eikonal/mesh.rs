@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use rayon::prelude::*;
+use crate::system::parallel;
+use crate::system::parallel::iterate::*;
 
 use crate::block::tables;
 use crate::mesh::NamedSet;
@@ -134,8 +135,8 @@ impl EikonalMesh {
             }
             (neighbours, counts)
         };
-        let parts: Vec<(Vec<u32>, Vec<u32>)> = (0..n_nodes).into_par_iter().step_by(PART).map(of_part).collect();
-        self.neighbours = parts.par_iter().flat_map_iter(|part| part.0.iter().copied()).collect();
+        let parts: Vec<(Vec<u32>, Vec<u32>)> = parallel::map(n_nodes.div_ceil(PART), &|part| of_part(PART * part));
+        self.neighbours = parallel::joined(&parts.iter().map(|part| &part.0).collect::<Vec<_>>());
         let mut end = 0_u32;
         self.neighbour_first = vec![0];
         self.neighbour_first.extend(parts.iter().flat_map(|part| &part.1).map(|count| {

@@ -2,10 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use rayon::prelude::*;
-
 use super::EikonalMeshView;
 use super::setup::{Directions, Velocity, VelocityClass};
+use crate::system::parallel::iterate::*;
 use crate::vector::{cross, dot};
 
 /// Six numbers of a symmetric tensor: xx, yy, zz, xy, yz, zx.

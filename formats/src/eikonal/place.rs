@@ -1,9 +1,8 @@
 //! Nodes by label, set, box, sphere and position.
 
-use rayon::prelude::*;
-
 use super::EikonalMeshView;
 use super::setup::StartRegion;
+use crate::system::parallel::iterate::*;
 
 /// A region without a node.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

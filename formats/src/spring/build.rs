@@ -3,14 +3,13 @@
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rayon::prelude::*;
-
 use super::{
     DIRECTION_BITS, DIRECTIONS, MATERIAL_SHIFT, MAX_MATERIALS, N_DIRECTIONS, NO_NEIGHBOUR, SpringGrid, SpringLists,
     SpringMesh, group_of_direction,
 };
 use crate::memory::filled;
 use crate::system::parallel;
+use crate::system::parallel::iterate::*;
 use crate::voxel::morton_code;
 
 /// Particles a block where nothing else is said: 8 × 8 × 8 places of a full lattice.

@@ -8,9 +8,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use rayon::prelude::*;
-
 use super::held::{self, Held, Pieces, Reader};
+use crate::system::parallel::iterate::*;
 
 /// What tells a file from all others, whatever it is called: its device and its number there.
 type Identity = (u64, u64);
@@ -168,7 +167,7 @@ fn in_pieces(file: &File) -> Vec<u8> {
     }
     let mut bytes = vec![0; length];
     let pieces = bytes.par_chunks_mut(PIECE).enumerate();
-    let read = pieces.map(|(at, piece)| file.read_exact_at(piece, (at * PIECE) as u64)).collect::<io::Result<()>>();
+    let read = pieces.try_for_each(|(at, piece)| file.read_exact_at(piece, (at * PIECE) as u64));
     if read.is_ok() { bytes } else { Vec::new() }
 }
 

@@ -1,10 +1,9 @@
 //! From bricks with elements to all tables of [`Bricks`], on the finest level and on coarser ones.
 
-use rayon::prelude::*;
-
 use super::masks::{self, Mask};
 use super::{Bricks, BricksView, NO_BRICK, morton_code, morton_position};
 use crate::memory;
+use crate::system::parallel::iterate::*;
 
 /// Bricks a task works on.
 const CHUNK: usize = 1024;

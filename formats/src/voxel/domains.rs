@@ -5,11 +5,10 @@
 //! send u there (import). After it, what was added there goes back to the owners, who add it up (export). The unit of
 //! cutting is a brick: a sub-domain owns the elements and the nodes of its bricks.
 
-use rayon::prelude::*;
-
 use super::masks;
 use super::{BricksView, NO_BRICK};
 use crate::domains::{SubDomains, SubDomainsView, ranges_of};
+use crate::system::parallel::iterate::*;
 
 /// Lists what sub-domains need of each other, given the sub-domain of each brick, (n_bricks,), all below `n_domains`.
 pub fn sub_domains(method: &str, bricks: &BricksView, domain: &[u32], n_domains: usize) -> SubDomains {

@@ -6,9 +6,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rayon::prelude::*;
-
 use super::OutputError;
+use crate::system::parallel::iterate::*;
 
 /// Type of the numbers of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

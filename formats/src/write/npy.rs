@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use rayon::prelude::*;
 use zip::ZipWriter;
 
 use super::ahead::start_writing;
 use super::{OutputError, write_atomically};
 use crate::system::inputs;
+use crate::system::parallel::iterate::*;
 
 /// Starts an array: magic, version, and the header with type and shape, such as `<f8` and `[12, 3]`.
 ///

@@ -5,10 +5,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::OutputError;
 use super::grid::{Fill, Grid, GridArray, Lasting, Number, in_pieces, inverse, put_numbers};
+use crate::system::parallel::iterate::*;
 
 /// A mesh and the order in which it is written.
 #[derive(Debug, Clone, Copy)]

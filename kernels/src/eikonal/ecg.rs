@@ -20,8 +20,8 @@
 
 use pogo_formats::eikonal::ecg::Template;
 use pogo_formats::system::parallel;
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::vector::dot;
-use rayon::prelude::*;
 
 use super::lead_field::Seen;
 use super::paths::gradient;
@@ -170,11 +170,11 @@ fn sampled(q: &[f64], width: usize, template: &Template, samples: &Samples, grid
     // f at whole lags, where it is not nothing.
     let [before, after] = template.support();
     let (least, most) = ((before / delta).floor() as i64, (after / delta).ceil() as i64);
-    let f = |lag: i64| {
-        let tau = lag as f64 * delta;
+    let f = |at: usize| {
+        let tau = (least + at as i64) as f64 * delta;
         template.slope(tau) - delta * delta / 12.0 * template.slope_bend(tau)
     };
-    let f: Vec<f64> = (least..=most).into_par_iter().map(f).collect();
+    let f: Vec<f64> = (0..(most - least + 1).max(0) as usize).into_par_iter().map(f).collect();
     let mut found = vec![0.0; width * samples.n];
     found.par_chunks_mut(width).enumerate().for_each(|(sample, row)| {
         // Lag of grid time j: top − j.

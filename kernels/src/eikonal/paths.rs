@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::vector::{cross, dot};
-use rayon::prelude::*;
 
 use super::local::{Reference, edge, others, tetrahedron, triangle};
 use super::problem::EikonalProblem;

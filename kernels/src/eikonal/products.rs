@@ -1,6 +1,6 @@
 //! What of an element is stored, and how the numbers that the local solver needs come from it.
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::local::{ENDS, Reference, edge, mixed, others, tetrahedron, triangle};
 use super::problem::{EikonalProblem, LocalSolver, Metrics};

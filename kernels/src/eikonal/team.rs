@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use pogo_formats::domains::{SubDomains, SubDomainsView, ranges_of};
 use pogo_formats::eikonal::{EikonalMesh, EikonalMeshView};
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::system::threads;
 use rayon::ThreadPool;
-use rayon::prelude::*;
 
 use super::problem::{
     Arrival, BLOCKED, EikonalError, EikonalProblem, EikonalSettings, Metrics, Statistics, first_time,

@@ -1,7 +1,7 @@
 //! Units in which the tables hold lengths and forces, and what they do about the rounding of single precision.
 
 use pogo_formats::mesh::{ElementKind, ElementLaw};
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::elements::{HOURGLASS_COEFFICIENT, hourglass_modulus, mass_change, plane_elasticity, thickness};
 use super::problem::{Problem, StepperError};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use pogo_formats::spring::{SpringDamping, SpringGroup};
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::events::Schedule;
 use super::springs::Springs;

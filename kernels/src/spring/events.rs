@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use pogo_formats::spring::{Cut, CutFrame, CutShape};
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::springs::Springs;
 use super::{Cause, Change, SpringProblem};

@@ -32,7 +32,7 @@ mod tests;
 use pogo_formats::spring::{
     Cut, DIRECTION_BITS, SpringAddition, SpringDamping, SpringErasure, SpringGroup, SpringMeshView,
 };
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use crate::device::DeviceError;
 use crate::dynamics::{Constraint, NodalForce, SignalTable, Stepper};

@@ -7,7 +7,7 @@ use pogo_formats::spring::{
     group_of_direction,
 };
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::law::{Law, between};
 use super::{Change, SpringError, SpringProblem, State};
@@ -93,8 +93,8 @@ impl<'a> Springs<'a> {
         }
         let n_groups = problem.groups.len();
         let ends_of = |block: usize| check_block(&mesh, n_groups, block);
-        let ends = (0..lists.n_blocks()).into_par_iter().map(ends_of).try_reduce(|| 0u64, |a, b| Ok(a + b));
-        let ends = ends.map_err(|what| SpringError::Mesh { what })?;
+        let ends: Result<Vec<u64>, &str> = (0..lists.n_blocks()).into_par_iter().map(ends_of).collect();
+        let ends: u64 = ends.map_err(|what| SpringError::Mesh { what })?.into_iter().sum();
         let n_entries = lists.first.last().copied().unwrap_or(0) as usize;
         let lattice = mesh.grid.map_or_else(Vec::new, |grid| lattice_laws(problem, &grid));
         Ok(Self {

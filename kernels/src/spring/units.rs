@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use pogo_formats::domains::SubDomains;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::{Addressing, SpringError, SpringProblem};
 

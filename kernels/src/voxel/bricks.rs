@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::{BricksView, NO_BRICK, masks::Mask, morton_position};
-use rayon::prelude::*;
 
 /// Positions of the 512 slots of a brick.
 pub(crate) struct Slots {

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use pogo_formats::system::parallel;
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::{BrickNodes, BricksView, morton_position};
-use rayon::prelude::*;
 
 use super::bricks::{ALL_SLOTS, count_blocks, for_each_slot};
 use super::lists::Lists;
-use crate::shared::Shared;
+use pogo_formats::system::parallel::Shared;
 
 /// In place of a node that an element does without: see [`phases`](super::multigrid).
 pub(crate) const NO_NODE: u32 = u32::MAX;

@@ -1,13 +1,13 @@
 //! The finest level: products with what follows them done brick by brick, while the sums are at hand.
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::multigrid::{Coarse, Smoother, StepVectors};
 use super::number::from_half;
 use super::product::{Product, Scratch, Sink};
 use super::share::Share;
-use crate::shared::Shared;
 use crate::simd::Real;
+use pogo_formats::system::parallel::Shared;
 
 /// The finest level of the preconditioner.
 pub(super) struct Fine<'a, T = f32> {

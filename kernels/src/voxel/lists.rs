@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use pogo_formats::system::parallel;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
-use crate::shared::Shared;
+use pogo_formats::system::parallel::Shared;
 
 /// Sources, or keys, that a thread takes at a time.
 const SHARE: usize = 1 << 10;

@@ -1,7 +1,7 @@
 //! The problem to solve, and when it counts as solved.
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::BricksView;
-use rayon::prelude::*;
 
 use super::cube::{Cube, lame};
 

@@ -5,13 +5,13 @@
 //! a row has is contiguous, so that few instructions lay it out or put it together.
 
 use pogo_formats::system::parallel;
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::{BricksView, masks::Mask};
-use rayon::prelude::*;
 
 use super::bricks::{ALL_SLOTS, SLOTS, X0, for_each_slot, in_rows};
 use super::elements::Elements;
-use crate::shared::Shared;
 use crate::simd::{Level, Real, same_numbers, same_numbers_mut, same_value, same_value_mut};
+use pogo_formats::system::parallel::Shared;
 
 /// Values of a plane of 9 × 9 nodes: component, y, x; the rest of a row is not used.
 pub(super) type Lines<T> = [[[T; 16]; 9]; 3];

@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use pogo_formats::system::parallel;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::elements::Batches;
 use super::vectors::{CHUNK, add, dot, for_parts, zero};

@@ -16,8 +16,8 @@ use super::problem::{FixedDof, NodalForce, Ratios, StaticProblem, Stopping};
 use super::product::{Grid, Product};
 use super::share::{RankShares, Share, bytes_of};
 use crate::ranks::{Ranks, Reader};
-use crate::shared::Shared;
 use crate::simd::Real;
+use pogo_formats::system::parallel::Shared;
 
 /// A voxel mesh with its preconditioner, for one or several load cases that fix the same degrees of freedom.
 pub struct StaticSolver<'a> {

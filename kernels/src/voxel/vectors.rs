@@ -2,8 +2,8 @@
 
 use pogo_formats::system::parallel;
 
-use crate::shared::Shared;
 use crate::simd::Real;
+use pogo_formats::system::parallel::Shared;
 
 /// Numbers that a thread takes at a time: those of 4,096 nodes.
 pub(crate) const CHUNK: usize = 3 << 12;

@@ -3,10 +3,10 @@
 use pogo_formats::domains::SubDomainsView;
 use pogo_formats::eikonal::summary::Latest;
 use pogo_formats::eikonal::{EikonalSetup, TreesView};
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::words::counted;
 use pogo_kernels::eikonal::{EikonalError, EikonalProblem, Joint, exact_ball};
 use pogo_kernels::simd::Real;
-use rayon::prelude::*;
 
 use super::ecg::Electric;
 use crate::call::Call;

@@ -7,6 +7,7 @@ use std::time::Instant;
 use pogo_formats::domains::SubDomains;
 use pogo_formats::eikonal::EikonalMeshView;
 use pogo_formats::eikonal::setup::Decomposition;
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::system::threads;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::eikonal::{
@@ -16,7 +17,6 @@ use pogo_kernels::eikonal::{
 use pogo_kernels::papers::eikonal::{Approach, GpuDomainSettings, SubDomainSolver, sub_domains_on_gpu};
 use pogo_kernels::ranks::Ranks;
 use pogo_kernels::simd::Real;
-use rayon::prelude::*;
 
 use crate::call::Call;
 use crate::config::DeviceChoice;

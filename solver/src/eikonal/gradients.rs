@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use pogo_formats::eikonal::setup::Velocity;
 use pogo_formats::eikonal::{EikonalMeshView, Rates, nodes_of, rates};
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::write::npy::{self, Stored};
 use pogo_formats::write::write_atomically;
 use pogo_kernels::eikonal::{Derivative, Origin, Walk, exact_ball_with_centres, keeps_start};
 use pogo_kernels::simd::Real;
-use rayon::prelude::*;
 
 use super::context::Context;
 use super::pictures;

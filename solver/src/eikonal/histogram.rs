@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use pogo_formats::eikonal::EikonalMeshView;
+use pogo_formats::system::parallel::iterate::*;
 use pogo_kernels::eikonal::EikonalProblem;
-use rayon::prelude::*;
 
 /// Elements whose shares are kept at a time.
 const PIECE: usize = 1 << 20;

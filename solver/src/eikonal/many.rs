@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use pogo_formats::eikonal::summary::EikonalSummary;
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::words::counted;
 use pogo_formats::write::npy::{self, Number, RowWriter};
 use pogo_formats::write::summary::{Ending, Status};
 use pogo_formats::write::write_atomically;
 use pogo_kernels::simd::Real;
-use rayon::prelude::*;
 
 use super::arrivals::{Asked, Case, Table};
 use super::context::Context;

@@ -5,6 +5,7 @@ use std::sync::{OnceLock, mpsc};
 use pogo_formats::eikonal::setup::StartRegion;
 use pogo_formats::eikonal::summary::EikonalSummary;
 use pogo_formats::eikonal::{EikonalMeshView, nodes_of, second};
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::system::threads;
 use pogo_formats::timings::timed;
 use pogo_formats::words::counted;
@@ -16,7 +17,6 @@ use pogo_formats::write::simplices::{self, DataArray, Simplices, Values};
 use pogo_formats::write::write_atomically;
 use pogo_kernels::eikonal::{Predecessor, conduction_speed, exact_ball, predecessors};
 use pogo_kernels::simd::Real;
-use rayon::prelude::*;
 
 use super::context::Context;
 use super::pictures::Isochrones;

@@ -7,13 +7,13 @@ use pogo_formats::domains::SubDomainsView;
 use pogo_formats::eikonal::setup::LocalSolver;
 use pogo_formats::eikonal::summary::EikonalSummary;
 use pogo_formats::eikonal::{BLOCKED, EikonalMeshView, EikonalSetup, Symmetric, TreesView, metrics};
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::timings::{peak_memory, timed};
 use pogo_formats::words::{counted, grouped};
 use pogo_formats::write::npy::Number;
 use pogo_formats::write::summary::{Ending, Status};
 use pogo_kernels::eikonal::{EikonalProblem, EikonalSettings, Metrics};
 use pogo_kernels::simd::Real;
-use rayon::prelude::*;
 
 use super::context::Context;
 use super::ecg::Electric;

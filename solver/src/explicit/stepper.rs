@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pogo_formats::domains::SubDomains;
+use pogo_formats::system::parallel::iterate::*;
 use pogo_kernels::device::DeviceError;
 use pogo_kernels::dynamics::State;
 use pogo_kernels::dynamics::signals::Signals;
@@ -13,7 +14,6 @@ use pogo_kernels::explicit::{
     gpu_shot, gpu_stepper,
 };
 use pogo_kernels::ranks::Ranks;
-use rayon::prelude::*;
 
 use crate::call::Call;
 use crate::config::Precision;

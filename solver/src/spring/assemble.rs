@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use pogo_formats::spring::{SpringMeshView, SpringSetup};
+use pogo_formats::system::parallel::iterate::*;
 use pogo_kernels::dynamics::signals::{Signal, Signals};
 use pogo_kernels::dynamics::{Constraint, NodalForce};
 use pogo_kernels::spring::{Acceleration, SpringProblem};
-use rayon::prelude::*;
 
 use crate::run::conditions::{self, ConditionError, Dofs, ForceSum, Forces, is_absolute};
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use pogo_formats::domains::SubDomains;
 use pogo_formats::spring::SpringSetup;
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::system::threads;
 use pogo_formats::timings::timed;
 use pogo_formats::words::counted;
@@ -15,7 +16,6 @@ use pogo_kernels::spring::{
     Addressing, GpuError, GpuOptions, GpuPlan, GpuReport, PartMember, SpringError, SpringProblem, SpringStepper, State,
     TeamStepper, Units, cpu_stepper, gpu_stepper,
 };
-use rayon::prelude::*;
 
 use super::report;
 use crate::call::Call;

@@ -1,10 +1,10 @@
 //! Apparent properties of a sample, distributions over its voxels, and the estimate of its failure.
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::VoxelSetup;
 use pogo_formats::voxel::setup::{Analysis, VoxelOutput};
 use pogo_formats::voxel::summary::{Apparent, Failure, Histogram};
 use pogo_formats::words::Choice;
-use rayon::prelude::*;
 
 use super::case::coordinates;
 use super::results::{Reactions, Solution, centre, extents, loaded_axis, side};

@@ -1,9 +1,9 @@
 //! Models that cannot be computed, and loads that do nothing.
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::setup::LoadCase;
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
 use pogo_kernels::voxel::{Moduli, NodalForce, StaticProblem};
-use rayon::prelude::*;
 
 use super::case::magnitude;
 use super::conditions::Prepared;

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::{BrickNodes, BricksView, NO_BRICK, VoxelSetup};
 use pogo_kernels::voxel::{EnergyDensities, Lame, Moduli};
-use rayon::prelude::*;
 
 use super::element::{Cube, N_DOFS};
 

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::BrickNodes;
 use pogo_formats::voxel::setup::VoxelQuantity;
 use pogo_formats::write::OutputError;
 use pogo_formats::write::fields::FieldFormat;
 use pogo_formats::write::image_data::{ImageArray, ImageGrid};
-use rayon::prelude::*;
 
 use super::element::von_mises;
 use super::elements::{Element, for_brick, gather, internal_force, unit_energies};

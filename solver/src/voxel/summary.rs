@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::setup::{Analysis, FailureEnergy, LoadCase, NodeRegion};
 use pogo_formats::voxel::summary::CaseSummary;
 use pogo_formats::voxel::{VoxelMeshView, VoxelSetup};
-use rayon::prelude::*;
 
 use super::apparent::{apparent, failure, histogram};
 use super::case::Conditions;

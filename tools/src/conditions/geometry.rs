@@ -4,7 +4,7 @@ use std::cell::{Cell, OnceCell};
 
 use pogo_formats::job::Sides;
 use pogo_formats::mesh::Mesh;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 use rstar::primitives::GeomWithData;
 use rstar::{PointDistance, RTree};
 

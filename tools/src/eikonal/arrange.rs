@@ -9,7 +9,7 @@ use pogo_formats::eikonal::setup::{EikonalSetup, StartRegion};
 use pogo_formats::eikonal::{Drawn, EikonalMesh, Trees, sub_domains};
 use pogo_formats::mesh::NamedSet;
 use pogo_formats::read::mesh::MeshFile;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::shapes;
 use crate::cli::word;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pogo_formats::eikonal::setup::{Start, StartRegion};
 use pogo_formats::eikonal::{BLOCKED, EikonalMeshView, PlaceError, Symmetric, nodes_of};
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 /// What the starts reach.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -63,7 +63,7 @@ pub fn reach(mesh: &EikonalMeshView, metrics: &[Symmetric], starts: &[Start]) ->
     let is_missed = |&node: &usize| !seen[node].load(Ordering::Relaxed) && !mesh.round(node).is_empty();
     let unreached = || (0..mesh.n_nodes()).into_par_iter().filter(is_missed);
     // In the order of the file, so that the first one does not depend on the numbering.
-    let first = unreached().min_by_key(|&node| mesh.original_node[node]);
+    let first = unreached().min_by(|&a, &b| mesh.original_node[a].cmp(&mesh.original_node[b]));
     found.unreached = unreached().count();
     found.first = first.map(|node| mesh.node_labels[node]);
     Ok(found)

@@ -2,7 +2,7 @@
 
 use pogo_formats::eikonal::EikonalMeshView;
 use pogo_formats::read::mesh::MeshFile;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::EikonalError;
 use crate::elements::{cross, dot, norm, sub};

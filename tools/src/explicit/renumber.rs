@@ -3,7 +3,7 @@
 
 use pogo_formats::explicit::Setup;
 use pogo_formats::mesh::Mesh;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::arrange::permute;
 use super::remap_setup;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pogo_formats::read::image::{self, ImageOptions, SampleType};
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::stack::{SOLID, StackSummary, save_stack};
 use super::{GenerateError, one_or_three, refuse};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::stack::{SOLID, StackSummary, save_stack};
 use super::triangles::scattered;

@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use pogo_formats::mesh::MeshView;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::boundary::{self, Piece};
 use super::greedy::{NONE, greedy};

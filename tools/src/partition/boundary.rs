@@ -1,7 +1,7 @@
 //! The boundary of a mesh: faces (edges in 2D) that belong to one element only, and its connected pieces.
 
 use pogo_formats::mesh::MeshView;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::deal::Deal;
 use super::{NodeGraph, PartitionError};

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use pogo_formats::mesh::MeshView;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::PartitionError;
 use crate::rows::accumulate;

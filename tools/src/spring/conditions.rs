@@ -8,8 +8,8 @@ use pogo_formats::spring::{
     Cut, CutFrame, Gravity, PointForce, SpringAddition, SpringErasure, SpringFields, SpringGroup, SpringMaterial,
     SpringMesh, SpringMeshView, SpringSetup,
 };
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::words::counted;
-use rayon::prelude::*;
 
 use crate::conditions::{Conditions, Geometry, Message, add_amplitude, each, find_name, find_set, name_or, unique};
 use crate::prepare::Remarks;

@@ -12,9 +12,9 @@ use pogo_formats::spring::{
     CutFrame, CutShape, N_DIRECTIONS, SpringDamping, SpringGroup, SpringMaterial, SpringMeshView, SpringSetup,
     group_of_direction,
 };
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::words::{counted, grouped};
 use pogo_formats::write::report::Report;
-use rayon::prelude::*;
 
 use crate::info::words::{self, Dynamics};
 use crate::info::{Inspect, Sets, number};

@@ -4,8 +4,8 @@ use pogo_formats::mesh::NamedSet;
 use pogo_formats::spring::SpringMesh;
 use pogo_formats::spring::build::{BuildError, Lattice, lattice};
 use pogo_formats::spring::job::SpringJob;
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::{VoxelGrid, VoxelModuli};
-use rayon::prelude::*;
 
 /// Particles at the centres of the voxels that the job's materials keep; one set for each material, by its name. Classes of
 /// the grid are those of [`SpringJob::voxel_law`].

@@ -5,10 +5,10 @@
 //! beside it are tried first, which keeps neighbours together; then all others, from a pseudo-random one on. If none
 //! fits, the table gets more shifts, and in the end more slots. Tables are built in parallel.
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::HashLevel;
 use pogo_formats::voxel::build::{filled, reserve};
 use pogo_formats::voxel::hash::stride;
-use rayon::prelude::*;
 
 use super::VoxelError;
 use crate::rows::{accumulate, offsets};

@@ -1,8 +1,8 @@
 //! From a dense image of moduli to the elements and nodes of a voxel model.
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::build::{filled, reserve, with_nodes};
 use pogo_formats::voxel::{Bricks, VoxelGrid, VoxelMesh, VoxelModuli, morton_code, morton_position};
-use rayon::prelude::*;
 
 use super::{CHUNK, VoxelError};
 use crate::rows;

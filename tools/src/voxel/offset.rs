@@ -1,8 +1,8 @@
 //! Building the offset tables.
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::build::{filled, reserve};
 use pogo_formats::voxel::{BrickNodes, BricksView, OffsetLevel, Transfer};
-use rayon::prelude::*;
 
 use super::{CHUNK, VoxelError, cut};
 

@@ -1,7 +1,5 @@
 //! What the solver of Eikonal problems relies on, checked once when a file is written and when it is opened.
 
-use rayon::prelude::*;
-
 use super::EikonalView;
 use crate::block::Table;
 use crate::block::check::{Check, PIECE, all_below, require};
@@ -9,6 +7,7 @@ use crate::domains::SubDomainsView;
 use crate::eikonal::ecg::Ecg;
 use crate::eikonal::setup::{Start, StartRegion, TreeSettings};
 use crate::eikonal::{EikonalMesh, EikonalMeshView, EikonalSetup, sub_domains, trees};
+use crate::system::parallel::iterate::*;
 
 /// Everything that [`EikonalBlockFile::open`](super::EikonalBlockFile::open) promises.
 pub(super) fn all(EikonalView { mesh, domains, trees }: &EikonalView, setup: &EikonalSetup) -> Check {

@@ -7,8 +7,6 @@ mod device;
 mod grids;
 mod solids;
 
-use rayon::prelude::*;
-
 use super::{Blocks, BlocksView, ExplicitView};
 use crate::block::Table;
 use crate::block::check::{Check, all_below, offsets, require};
@@ -16,6 +14,7 @@ use crate::dynamics::LoadKind;
 use crate::dynamics::check::Limits;
 use crate::explicit::{FluidTies, Interface, Setup, TieShare};
 use crate::mesh::{ElementKind, Mesh, MeshView};
+use crate::system::parallel::iterate::*;
 
 /// Everything that [`BlockFile::open`](super::BlockFile::open) promises.
 pub(super) fn all(ExplicitView { mesh, blocks, device, .. }: &ExplicitView, setup: &Setup) -> Check {
@@ -235,20 +234,17 @@ fn elements_agree(mesh: &MeshView, blocks: &BlocksView) -> Check {
     })?;
 
     // Entries are genuine now; if their number is right too, none is missing (unless another is there twice).
-    let touched: usize = mesh
-        .groups
-        .par_iter()
-        .flat_map(|group| group.connectivity.par_chunks_exact(group.kind.n_nodes()))
-        .map(|nodes| {
-            let mut owners = [0; 8];
-            let owners = &mut owners[..nodes.len()];
-            for (slot, &node) in owners.iter_mut().zip(nodes) {
-                *slot = blocks.block_of(node);
-            }
-            owners.sort_unstable();
-            1 + owners.windows(2).filter(|pair| pair[0] != pair[1]).count()
-        })
-        .sum();
+    let blocks_of = |nodes: &[u32]| {
+        let mut owners = [0; 8];
+        let owners = &mut owners[..nodes.len()];
+        for (slot, &node) in owners.iter_mut().zip(nodes) {
+            *slot = blocks.block_of(node);
+        }
+        owners.sort_unstable();
+        1 + owners.windows(2).filter(|pair| pair[0] != pair[1]).count()
+    };
+    let elements = mesh.groups.iter().map(|group| group.connectivity.par_chunks_exact(group.kind.n_nodes()));
+    let touched: usize = elements.map(|elements| elements.map(blocks_of).sum::<usize>()).sum();
     require(touched == blocks.elements.len(), || {
         format!("blocks hold {} elements where {touched} touch them", blocks.elements.len())
     })

@@ -6,8 +6,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rayon::prelude::*;
-
 use super::Findings;
 use super::overlap::{Face, Grid, Share, shares};
 use crate::dynamics::{LinearConstraints, LinearTerm};
@@ -16,6 +14,7 @@ use crate::mesh::Mesh;
 use crate::read::deck::linear::{DeckTie, TieSide};
 use crate::read::deck::regroup::{new_index, remap};
 use crate::read::deck::{Deck, Note};
+use crate::system::parallel::iterate::*;
 use crate::vector::Vector;
 use crate::words::counted;
 

@@ -1,8 +1,7 @@
 //! Elements that are turned over, have no volume, or are so distorted that they fold over themselves.
 
-use rayon::prelude::*;
-
 use crate::mesh::{ElementGroup, ElementKind, ElementShape, Mesh, user_label};
+use crate::system::parallel::iterate::*;
 use crate::vector::{Vector, cross, difference, dot};
 
 /// |V| below this share of (longest edge from the first node)ᵈ is no volume.

@@ -1,11 +1,10 @@
 //! Numbers that no consistent system of units gives, or that overflow before the first step.
 
-use rayon::prelude::*;
-
 use super::Findings;
 use super::shape::volumes;
 use crate::explicit::Material;
 use crate::read::deck::Deck;
+use crate::system::parallel::iterate::*;
 
 /// Speeds of waves: from 10 m/s in SI units to 30 km/s in mm, tonne, s.
 const SPEEDS: [f64; 2] = [10., 3e7];

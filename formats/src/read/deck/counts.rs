@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use super::lexer::Source;
 use super::pieces::{FIRST, end_of_block, lines_of};
 use crate::system::held::{self, HeldMesh};
+use crate::system::parallel::iterate::*;
 
 /// Files that are included within each other.
 const MOST_DEEP: usize = 8;

@@ -1,9 +1,9 @@
 //! Long blocks of records, such as nodes and elements, read by all threads.
 
 use memchr::{memchr, memchr_iter, memrchr};
-use rayon::prelude::*;
 
 use super::lexer::{Cursor, Place};
+use crate::system::parallel::iterate::*;
 
 /// Bytes of a block that are read line by line first: most blocks are short.
 pub(super) const FIRST: usize = 256 << 10;

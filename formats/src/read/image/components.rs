@@ -6,11 +6,10 @@
 
 use std::collections::TryReserveError;
 
-use rayon::prelude::*;
-
 use super::report::{Dropped, Filled};
 use super::voxel_grid::{VoxelGrid, VoxelModuli};
 use crate::memory::filled;
+use crate::system::parallel::iterate::*;
 
 /// Keeps the part with the most voxels (the first of equals) and makes the others void.
 pub(super) fn keep_largest(grid: &mut VoxelGrid) -> Result<Dropped, String> {

@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::compile::{BAD, Rounding, Rule};
 use super::plan::{Plan, Sampling, Scratch, Window};
 use super::sample::SampleType;
 use super::voxel_grid::VoxelModuli;
 use super::{ImageError, Stack};
 use crate::memory::filled;
+use crate::system::parallel::iterate::*;
 
 /// Classes that 8 bits can number beside void.
 const MOST_CLASSES: usize = 255;

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use super::compile::Rule;
 use super::convert::{Conversion, survey};
 use super::law::{Law, MaterialLaw};
@@ -14,6 +12,7 @@ use super::voxel_grid::{VoxelGrid, VoxelModuli};
 use super::{Format, Header, ImageError, Stack, components, open};
 use crate::memory::filled;
 use crate::system::memory::Need;
+use crate::system::parallel::iterate::*;
 use crate::words::Choice;
 
 /// Why a stack gives no grid.

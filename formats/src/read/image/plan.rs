@@ -3,10 +3,9 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::sample::SampleType;
 use super::{Header, ImageError, Stack};
+use crate::system::parallel::iterate::*;
 
 /// Bytes of stack that are converted at a time.
 pub(super) const SLAB: usize = 32 << 20;

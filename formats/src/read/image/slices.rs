@@ -3,8 +3,6 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use super::bmp::Bmp;
 use super::png::Png;
 use super::sample::SampleType;
@@ -12,6 +10,7 @@ use super::source::{Encoding, Source};
 use super::tiff::{self, Work};
 use super::{Format, Header, Opened, Problem, foreign, skyscan};
 use crate::system::inputs;
+use crate::system::parallel::iterate::*;
 
 /// Kinds of slices, by the ending of their names.
 const KINDS: [(Format, &[&str]); 3] =

@@ -1,7 +1,5 @@
 //! What the solver of mass-spring-damper models relies on, checked once when a file is written and when it is opened.
 
-use rayon::prelude::*;
-
 use super::SpringView;
 use crate::block::Table;
 use crate::block::check::{Check, PIECE, all_below, require};
@@ -10,6 +8,7 @@ use crate::spring::{
     CutShape, DIRECTION_BITS, DIRECTIONS, NO_NEIGHBOUR, SpringGridView, SpringMesh, SpringMeshView, SpringSetup,
     material_of,
 };
+use crate::system::parallel::iterate::*;
 
 /// Everything that [`SpringBlockFile::open`](super::SpringBlockFile::open) promises.
 pub(super) fn all(SpringView { mesh }: &SpringView, setup: &SpringSetup) -> Check {

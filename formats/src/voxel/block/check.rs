@@ -1,10 +1,9 @@
 //! What the solver of voxel problems relies on, checked once when a file is written and when it is opened.
 
-use rayon::prelude::*;
-
 use super::{VoxelView, check_tables};
 use crate::block::Table;
 use crate::block::check::{Check, PIECE, all_below, require};
+use crate::system::parallel::iterate::*;
 use crate::voxel::masks::{self, Mask};
 use crate::voxel::setup::{NodalTable, NodeRegion, VoxelSetup};
 use crate::voxel::{Bricks, BricksView, NO_BRICK, VoxelMeshView, morton_code, morton_position};

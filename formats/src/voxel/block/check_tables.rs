@@ -1,10 +1,9 @@
 //! The papers' grid representations and the sub-domains: checked when a file is written and when it is opened.
 
-use rayon::prelude::*;
-
 use crate::block::Table;
 use crate::block::check::{Check, PIECE, require};
 use crate::domains::SubDomainsView;
+use crate::system::parallel::iterate::*;
 use crate::voxel::{
     BrickNodes, Bricks, BricksView, HashLevel, HashView, OffsetLevel, OffsetView, VoxelLevelsView, VoxelMeshView,
     coarse_size, coarsen, sub_domains,

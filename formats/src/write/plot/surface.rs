@@ -1,8 +1,7 @@
 //! The outer surface of a 3D mesh and the outline of a 2D one.
 
-use rayon::prelude::*;
-
 use crate::mesh::MeshView;
+use crate::system::parallel::iterate::*;
 
 /// A face (3D) or an edge (2D) that only one element has; of triangles on a surface in 3D, the triangle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,8 +16,8 @@ use std::thread;
 use std::time::Instant;
 
 use pogo_formats::eikonal::EikonalMeshView;
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::system::threads;
-use rayon::prelude::*;
 
 use super::problem::{Arrival, EikonalError, EikonalProblem, EikonalSettings, LocalSolver, Statistics, first_time};
 use super::products::{Eighteen, OnTheFly, Squares, StoredElements};

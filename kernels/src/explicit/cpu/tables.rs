@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use pogo_formats::mesh::{ElementKind, ElementLaw};
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::block::{BlockTables, Layout, Run};
 use super::ground::NodeDashpot;

@@ -28,7 +28,7 @@ pub use stiffness::element_stiffness;
 pub(crate) use stiffness::{HOURGLASS_COEFFICIENT, hourglass_modulus};
 
 use pogo_formats::mesh::{ElementKind, GroupView, MeshView};
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 /// What is wrong with an element or with the tables beside it.
 #[derive(Debug, thiserror::Error, Clone, PartialEq)]

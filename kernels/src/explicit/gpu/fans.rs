@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use pogo_formats::explicit::block::{DeviceView, FanRecord};
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use crate::simd::Real;
 

@@ -5,7 +5,7 @@ use pogo_formats::explicit::block::grid;
 use pogo_formats::explicit::block::grid::{CORNERS, Grid, NOTHING, WHOLE};
 use pogo_formats::mesh::ElementKind;
 use pogo_formats::system::parallel;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::super::Problem;
 use super::halo::{Devices, Senders};

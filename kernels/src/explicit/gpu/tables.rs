@@ -8,7 +8,7 @@ use pogo_formats::explicit::block::ring::shape;
 use pogo_formats::explicit::block::{DeviceTables, DeviceView};
 use pogo_formats::mesh::ElementKind;
 use pogo_formats::system::parallel;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::super::{Problem, StepperError};
 use super::grids::{Launched, Role, Tiles};

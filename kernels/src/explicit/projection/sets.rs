@@ -1,6 +1,6 @@
 //! The sparse part of a projection as dense matrices: for devices, which multiply faster than they eliminate.
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::Projection;
 use crate::union::Union;

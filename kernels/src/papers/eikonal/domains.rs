@@ -10,7 +10,7 @@ use std::time::Instant;
 use pogo_formats::domains::SubDomainsView;
 use pogo_formats::eikonal::EikonalMeshView;
 use pogo_formats::system::parallel;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use crate::device::{append, read};
 use crate::eikonal::problem::first_time;

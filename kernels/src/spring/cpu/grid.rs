@@ -4,15 +4,15 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pogo_formats::spring::{DIRECTION_BITS, DIRECTIONS, N_DIRECTIONS, opposite};
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::lattice::Lattice;
 use super::pull::{Stretched, difference};
 use super::{Arrays, Layout, StepFactors, Task};
-use crate::shared::Shared;
 use crate::simd::{InstructionSet, Kernel, Lanes, Level, Real};
 use crate::spring::law::Constants;
 use crate::spring::{SpringError, SpringProblem};
+use pogo_formats::system::parallel::Shared;
 
 /// Bit of `any` and `all` for a place with a particle.
 const ACTIVE: u32 = 1 << 31;

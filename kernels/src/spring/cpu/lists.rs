@@ -10,16 +10,16 @@ use std::ops::Range;
 
 use pogo_formats::spring::{DIRECTION_BITS, DIRECTIONS, N_DIRECTIONS, SpringGridView, SpringMeshView};
 use pogo_formats::system::parallel;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::lattice::Lattice;
 use super::pull::{Stretched, difference};
 use super::{Arrays, Layout, RECORD, Task};
-use crate::shared::Shared;
 use crate::simd::{Index, InstructionSet, Kernel, Lanes, Level, Real, Records};
 use crate::spring::law::{Constants, Law};
 use crate::spring::springs::Springs;
 use crate::spring::{SpringError, SpringProblem};
+use pogo_formats::system::parallel::Shared;
 
 /// What the springs of the entries are.
 #[derive(Debug, Clone)]

@@ -1,15 +1,15 @@
 //! The tables of the CPU: the host keeps them, and tells the device what events change.
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::layout::{EDIT_GLOBAL, EDIT_LOCAL, EDIT_MASK, Edit, TILE};
-use crate::shared::Shared;
 use crate::simd::{Index, Real};
 use crate::spring::cpu::Layout;
 use crate::spring::cpu::grid::Grid;
 use crate::spring::cpu::lists::{Lists, Rules};
 use crate::spring::springs::Springs;
 use crate::spring::{Addressing, Change, SpringError, SpringProblem};
+use pogo_formats::system::parallel::Shared;
 
 /// How arrays of displacements lie on the device.
 #[derive(Debug, Clone, Copy)]

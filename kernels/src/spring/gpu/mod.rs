@@ -13,8 +13,8 @@ mod part;
 mod run;
 mod tables;
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::timings::timed;
-use rayon::prelude::*;
 
 use super::events::Schedule;
 use super::springs::Springs;
@@ -176,9 +176,9 @@ fn place_numbers<T: Real, const N: usize>(
     form: ArrayLayout,
     arena: &mut Arena,
 ) -> Result<[Slice<T>; N], DeviceError> {
-    let set = values.par_iter().enumerate().filter(|(_, value)| value.to_bits() != 0).take_any(FEW + 1);
-    let set: Vec<(usize, f64)> = set.map(|(dof, &value)| (dof, value)).collect();
-    let all = (set.len() > FEW).then(|| host.scatter(values, form));
+    let set = || values.par_iter().copied().enumerate().filter(|(_, value)| value.to_bits() != 0);
+    let all = (set().count() > FEW).then(|| host.scatter(values, form));
+    let set: Vec<(usize, f64)> = if all.is_none() { set().collect() } else { Vec::new() };
     let mut placed = Vec::new();
     for name in names {
         if let Some(all) = &all {

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use pogo_formats::domains::SubDomainsView;
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::timings::timed;
-use rayon::prelude::*;
 
 use super::features::{Choice, Features};
 use super::kernels::Kernels;

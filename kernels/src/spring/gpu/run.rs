@@ -1,6 +1,6 @@
 //! Starts kernels, a step or many at a time, and does on the host what happens between them.
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::GpuStepper;
 use super::host::Host;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
 use pogo_formats::spring::N_DIRECTIONS;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::features::{Features, directions};
 use super::host::{ArrayLayout, Host};

@@ -6,8 +6,8 @@ mod wanted;
 use std::ops::Range;
 
 use pogo_formats::system::parallel;
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::{BricksView, morton_position};
-use rayon::prelude::*;
 
 pub(super) use order::{Order, Sharing, part_by_place};
 pub(super) use wanted::{Wanted, numbers_of};
@@ -18,7 +18,7 @@ use super::super::{Moduli, Voxels};
 use super::layout::*;
 use crate::device::layout::{In, Out, Pointer};
 use crate::device::{Arena, DeviceError, Plain};
-use crate::shared::Shared;
+use pogo_formats::system::parallel::Shared;
 
 /// Nodes of an assembled level, at most.
 const COLUMNS: usize = 1 << COLUMN_BITS;

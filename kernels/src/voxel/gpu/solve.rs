@@ -21,9 +21,9 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::time::Instant;
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::system::threads::at_the_same_time;
 use pogo_formats::timings::timed;
-use rayon::prelude::*;
 
 use super::super::iteration::{Steps, iterate};
 use super::super::lists::starts;

@@ -4,15 +4,15 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use pogo_formats::system::parallel;
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::BricksView;
-use rayon::prelude::*;
 
 use super::super::Moduli;
 use super::super::bricks::in_rows;
 use super::super::share::sorted;
 use super::layout::*;
 use crate::device::Plain as _;
-use crate::shared::Shared;
+use pogo_formats::system::parallel::Shared;
 
 /// Columns of nodes along an edge of a tile.
 pub(super) const TILE: usize = 15;

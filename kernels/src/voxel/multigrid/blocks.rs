@@ -1,11 +1,11 @@
 //! Assembled coarse operators while they are made: sparse symmetric matrices of 3 × 3 blocks, in f64.
 
 use pogo_formats::system::parallel;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
-use crate::shared::Shared;
 use crate::voxel::elements::{Batches, Elements};
 use crate::voxel::lists::Lists;
+use pogo_formats::system::parallel::Shared;
 
 /// The upper triangle of a symmetric matrix of 3 × 3 blocks, row by row, the block of the diagonal first.
 #[derive(Debug, Clone, Default)]
@@ -106,7 +106,7 @@ impl Blocks {
             first.extend(ends.into_iter().map(|end| before + end));
         }
         // Written by all threads: pages that are read before they are written are made twice.
-        let value = rayon::iter::repeat_n([0.0; 9], column.len()).collect();
+        let value = (0..column.len()).into_par_iter().map(|_| [0.0; 9]).collect();
         Self { first, value, column }
     }
 

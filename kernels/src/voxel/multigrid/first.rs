@@ -3,12 +3,11 @@
 use std::ops::Range;
 
 use pogo_formats::system::parallel;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::cell::{Cell, add_child};
 use super::split::{Coarsening, each_corner};
 use super::transfer::{PLACES, place_of};
-use crate::shared::Shared;
 use crate::simd::{InstructionSet, Kernel, Lanes, Level, Real};
 use crate::voxel::cube::Cube;
 use crate::voxel::elements::{Batches, Elements};
@@ -16,6 +15,7 @@ use crate::voxel::forces::{Cubes, Part, amplitudes, k, one, three, two};
 use crate::voxel::number::{self, Eight};
 use crate::voxel::problem::Stiffness;
 use crate::voxel::share::Contributors;
+use pogo_formats::system::parallel::Shared;
 
 /// The operator of the first coarse level.
 #[derive(Debug)]
@@ -178,16 +178,12 @@ impl<T: Real> First<T> {
 
     /// Makes the matrices of special cells. Devices read them; the CPU goes through the voxels.
     pub fn make_matrices(&mut self, stiffness: &Stiffness) {
-        let mut matrices = Vec::new();
-        self.own
-            .par_iter()
-            .map(|&element| {
-                let mut matrix = [0.0; 576];
-                self.matrix(element as usize, stiffness, &mut matrix);
-                matrix.map(|a| a as f32)
-            })
-            .collect_into_vec(&mut matrices);
-        self.matrices = matrices;
+        let matrix = |&element: &u32| {
+            let mut matrix = [0.0; 576];
+            self.matrix(element as usize, stiffness, &mut matrix);
+            matrix.map(|a| a as f32)
+        };
+        self.matrices = self.own.par_iter().map(matrix).collect();
     }
 
     /// What is kept of the special cell `element`.

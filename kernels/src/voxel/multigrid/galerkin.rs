@@ -1,18 +1,18 @@
 //! Coarse operators Pᵀ A P.
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::blocks::{Blocks, Lower, transposed};
 use super::cell::add_child;
 use super::first::{CellPart, First};
 use super::split::Coarsening;
 use super::transfer::{PLACES, Transfer};
-use crate::shared::Shared;
 use crate::simd::{InstructionSet, Kernel, Level, Real};
 use crate::voxel::cube::Cube;
 use crate::voxel::elements::{Batches, Elements};
 use crate::voxel::lists::Lists;
 use crate::voxel::problem::Stiffness;
+use pogo_formats::system::parallel::Shared;
 
 /// Coarse nodes on which a finer node depends, with one weight for all.
 #[derive(Clone, Copy, Default)]

@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use pogo_formats::system::parallel;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::blocks::{Blocks, Lower, transposed};
 use super::round::{exponent, rounded};
-use crate::shared::Shared;
 use crate::simd::{InstructionSet, Kernel, Level, Real, same_numbers, same_numbers_mut};
 use crate::voxel::share::{clear_nodes, sorted};
 use crate::voxel::vectors::zero;
+use pogo_formats::system::parallel::Shared;
 
 /// Sums below this share of the diagonal are what rounding leaves of numbers that cancel.
 const NOTHING: f64 = 1e-10;
@@ -53,7 +53,7 @@ impl Half {
         let colours = colours(&blocks);
         sum_rows(&mut blocks, lower);
         let Blocks { first, mut column, value: mut blocks } = blocks;
-        let most = blocks.par_iter().flatten_iter().map(|v| v.abs()).reduce(|| 0.0, f64::max);
+        let most = blocks.par_iter().flat_map_iter(|block| block).map(|v| v.abs()).reduce(|| 0.0, f64::max);
         let top = exponent(most);
         let mut value = vec![0_i16; 9 * column.len() + 7];
         while !blocks.is_empty() {
@@ -83,7 +83,7 @@ impl Half {
         let keep = |&chunk: &u32| rows(chunk).any(writes);
         let kept = |colour: &Vec<u32>| colour.par_iter().copied().filter(keep).collect();
         let colours: Vec<Vec<u32>> = self.colours.iter().map(kept).collect();
-        let computed = || colours.par_iter().flatten_iter().flat_map_iter(|&chunk| rows(chunk));
+        let computed = || colours.par_iter().flat_map_iter(|chunks| chunks).flat_map_iter(|&chunk| rows(chunk));
         let stray = computed().flat_map_iter(|row| entries(row).chain([row])).filter(|&row| !is_own(row));
         let stray = sorted(stray.map(|row| row as u32).collect());
         let needed = computed().filter(|&row| writes(row)).flat_map_iter(|row| {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::timings::{self, timed};
-use rayon::prelude::*;
 
 use super::blocks::{Blocks, Lower};
 use super::factor::{Factor, Order};
@@ -84,7 +84,7 @@ impl Division {
     fn cuts(&self, elements: &Elements, number: usize, share: &Share) -> Vec<usize> {
         let before = |&code: &u64| {
             let end = elements.code.partition_point(|&of| of < code >> (3 * number));
-            elements.nodes[..end].par_iter().flatten().max().map_or(0, |&last| last as usize + 1)
+            elements.nodes[..end].par_iter().flat_map_iter(|nodes| nodes).max().map_or(0, |&last| last as usize + 1)
         };
         let ends = self.codes[1..].iter().map(before).chain([elements.n_nodes]);
         share.cuts(&std::iter::once(0).chain(ends).collect::<Vec<usize>>())

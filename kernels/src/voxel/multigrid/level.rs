@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::first::First;
 use super::half::Half;
@@ -12,11 +12,11 @@ use super::settings::{CycleKind, CycleSettings};
 use super::smoother::{Smoother, StepVectors};
 use super::transfer::Transfer;
 use crate::ranks::{Ranks, Reader};
-use crate::shared::Shared;
 use crate::simd::Real;
 use crate::voxel::elements::{Batches, Elements};
 use crate::voxel::problem::Stiffness;
 use crate::voxel::share::{Contributors, Halo, Share, bytes_of, sorted};
+use pogo_formats::system::parallel::Shared;
 
 /// The matrix of a coarse level.
 #[derive(Debug)]

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::blocks::{Blocks, Lower, transposed};
-use crate::shared::Shared;
 use crate::simd::{InstructionSet, Kernel, Level, Real};
 use crate::voxel::lists::starts;
+use pogo_formats::system::parallel::Shared;
 
 /// A matrix of 3 × 3 blocks, of both triangles.
 #[derive(Debug, Clone, Default)]

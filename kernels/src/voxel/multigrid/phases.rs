@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::hierarchy::FACTORISED;
 use super::split::{Coarsening, coarsen};

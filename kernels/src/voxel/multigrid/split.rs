@@ -10,14 +10,14 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use pogo_formats::system::parallel;
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::{morton_code, morton_position};
-use rayon::prelude::*;
 
 use super::transfer::{PLACES, Transfer, place_of};
-use crate::shared::Shared;
 use crate::union::Union;
 use crate::voxel::elements::{Elements, NO_NODE};
 use crate::voxel::lists::{Lists, starts};
+use pogo_formats::system::parallel::Shared;
 
 /// Elements or corners that a thread takes at a time.
 const PART: usize = 1 << 14;
@@ -127,10 +127,9 @@ fn coarse_elements(fine: &Elements, split: bool) -> (Vec<u64>, Lists) {
     let whole = |at: usize| {
         at + fine.code[at..].iter().take_while(|&&code| at > 0 && code >> 3 == fine.code[at - 1] >> 3).count()
     };
-    let parts = (0..n.div_ceil(PART))
-        .into_par_iter()
-        .map(|i| pieces(fine, whole(i * PART)..whole(((i + 1) * PART).min(n)), split));
-    let (code, (count, children)): (Vec<_>, (Vec<_>, Vec<_>)) = parts.map(|(a, b, c)| (a, (b, c))).unzip();
+    let of_part = |i: usize| pieces(fine, whole(i * PART)..whole(((i + 1) * PART).min(n)), split);
+    let (code, count, children): (Vec<_>, Vec<_>, Vec<_>) =
+        parallel::map(n.div_ceil(PART), &of_part).into_iter().collect();
     (parallel::joined(&code), Lists::new(count.into_iter().flatten(), parallel::joined(&children)))
 }
 

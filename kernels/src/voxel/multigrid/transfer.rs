@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
-use crate::shared::Shared;
 use crate::simd::Real;
 use crate::voxel::share::Contributors;
+use pogo_formats::system::parallel::Shared;
 
 /// Consecutive coarse elements that a thread takes at a time.
 const GROUP: usize = 1024;

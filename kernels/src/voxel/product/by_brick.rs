@@ -11,19 +11,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use pogo_formats::system::parallel;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::BrickSink;
 use super::plane::{BrickMemory, lay_out, put_together};
 use super::scratch::{Scratch, numbers};
 use crate::ranks::Ranks;
-use crate::shared::Shared;
 use crate::simd::{Level, Real};
 use crate::voxel::bricks::{ALL_SLOTS, SLOTS, above, below, for_each_slot};
 use crate::voxel::forces::{Forces, Part};
 use crate::voxel::problem::{Moduli, Ratios, Voxels};
 use crate::voxel::rows::{Lines, Rows, Sums, side};
 use crate::voxel::share::{Halo, sorted, sum_over};
+use pogo_formats::system::parallel::Shared;
 
 /// Set in the first number that a brick passes on if its receiver is in another chunk.
 const OTHER_CHUNK: u64 = 1 << 63;

@@ -14,12 +14,12 @@ use super::Sink;
 use super::listed::add_elements;
 use super::scratch::{Scratch, numbers};
 use crate::exchange::{Exchange, Receivers};
-use crate::shared::Shared;
 use crate::simd::Real;
 use crate::voxel::bricks::{ALL_SLOTS, for_each_slot};
 use crate::voxel::elements::{Batches, Elements};
 use crate::voxel::forces;
 use crate::voxel::problem::Stiffness;
+use pogo_formats::system::parallel::Shared;
 
 /// One sub-domain. Its local node numbers: own nodes brick by brick, then its halo.
 #[derive(Debug)]

@@ -3,15 +3,15 @@
 use std::fmt::Debug;
 
 use pogo_formats::system::parallel;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::Sink;
 use super::scratch::{Scratch, numbers};
-use crate::shared::Shared;
 use crate::simd::{Level, Real};
 use crate::voxel::elements::{Batches, Elements};
 use crate::voxel::forces::{Cubes, Part};
 use crate::voxel::problem::Stiffness;
+use pogo_formats::system::parallel::Shared;
 
 /// Tables that give the nodes of elements, level by level, 0 the finest.
 pub trait NodeTables: Sync + Debug {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::voxel::{BricksView, NO_BRICK, morton_code};
 use pogo_kernels::union::Union;
-use rayon::prelude::*;
 
 use super::Bodies;
 use crate::voxel::elements::each_of_pieces;

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use pogo_formats::explicit::block::Blocks;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use crate::rows::rows_of;
 

@@ -18,8 +18,8 @@ use device::device_tables;
 use device::grids::Grids;
 use pogo_formats::explicit::block::{Blocks, DeviceTables, PartitionStatistics};
 use pogo_formats::mesh::Mesh;
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::timings::{self, timed};
-use rayon::prelude::*;
 
 use crate::partition::{NodeGraph, Partition};
 use crate::rows::{by_row, cut};

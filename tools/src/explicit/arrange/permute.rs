@@ -1,7 +1,7 @@
 //! The mesh in solver order.
 
 use pogo_formats::mesh::Mesh;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use crate::rows::gather;
 

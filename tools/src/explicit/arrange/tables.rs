@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pogo_formats::explicit::block::Blocks;
 use pogo_formats::mesh::MeshView;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::{ArrangeError, Order};
 use crate::partition::Deal;

@@ -1,6 +1,6 @@
 //! Cutting blocks with too long a boundary, and blocks above capacity.
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::{Balance, INNER};
 use crate::partition::greedy::NONE;

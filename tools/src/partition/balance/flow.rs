@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use petgraph::unionfind::UnionFind;
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::timings::{self, timed};
-use rayon::prelude::*;
 
 use super::gains::Gains;
 use super::{Balance, Joins};

@@ -1,6 +1,6 @@
 //! The joins between blocks. Passing nodes changes few of them, so only what was touched since is looked at again.
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::{Balance, INNER, LISTED, SETTLED};
 

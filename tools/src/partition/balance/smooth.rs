@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::PoisonError;
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::{Balance, INNER, SETTLED};
 

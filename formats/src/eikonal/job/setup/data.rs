@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use super::Applied;
 use super::names::list_of;
 use crate::eikonal::job::EikonalJob;
 use crate::job::{JobError, Place};
 use crate::read::image::npy;
 use crate::read::mesh::{CellArray, MeshFile};
+use crate::system::parallel::iterate::*;
 
 impl EikonalJob {
     /// Directions by name, or under one of the usual names.

@@ -3,12 +3,11 @@
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rayon::prelude::*;
-
 use crate::eikonal::job::NodeName;
 use crate::job::{JobError, Place};
 use crate::mesh::NamedSet;
 use crate::read::mesh::MeshFile;
+use crate::system::parallel::iterate::*;
 
 pub(super) fn list_of<'a>(names: impl Iterator<Item = &'a str>, what: &str) -> String {
     let names: Vec<&str> = names.take(20).collect();

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use rayon::prelude::*;
-
 use super::super::ring::shape;
 use super::super::{BlocksView, DeviceTables, DeviceView, FanRecord, triangle_number};
 use super::{grids, solids};
@@ -11,6 +9,7 @@ use crate::block::Table;
 use crate::block::check::{Check, all_below, offsets, require};
 use crate::mesh::ElementKind;
 use crate::mesh::MeshView;
+use crate::system::parallel::iterate::*;
 
 /// Connectivity of a colour starts at a multiple of so many entries.
 const ALIGNMENT: usize = 8;

@@ -2,13 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rayon::prelude::*;
-
 use super::super::DeviceView;
 use super::super::corner::ways_of;
 use super::super::grid::{CORNERS, NODE, NOTHING, PRESENT, WHOLE, tetrahedra};
 use crate::block::check::{Check, require};
 use crate::mesh::{ElementKind, ElementShape, GroupView, MeshView};
+use crate::system::parallel::iterate::*;
 
 /// What a kernel follows.
 pub(super) fn all(device: &DeviceView, n_nodes: usize) -> Check {

@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
-use rayon::prelude::*;
-
 use super::super::corner::{ABSENT, BATCH, FLAG, MOST_LOCAL_NODES, TURNS, local_node, turn_of, ways_of};
 use super::super::ring::{RING_NODES, ring_around, ring_tetrahedra, shape};
 use super::super::{BlocksView, DeviceTables, DeviceView};
 use crate::block::check::{Check, all_below, offsets, require};
 use crate::mesh::{ElementKind, ElementShape};
+use crate::system::parallel::iterate::*;
 
 /// Whether the blocks have elements in space.
 pub(super) fn are_there(blocks: &BlocksView) -> bool {

@@ -9,8 +9,6 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use self::directory::{Tiff, tag};
 use self::metadata::Metadata;
 pub(super) use self::page::Work;
@@ -19,6 +17,7 @@ use super::sample::{Endian, SampleType};
 use super::source::{Encoding, Source};
 use super::{Format, Header, Opened, Problem};
 use crate::system::inputs;
+use crate::system::parallel::iterate::*;
 
 /// Whether a file starts as TIFF files do.
 pub(super) fn is_tiff(start: &[u8]) -> bool {

@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use rayon::prelude::*;
 
 use super::super::scan::{parse, words};
 use crate::read::unpack::unpack_zlib;
+use crate::system::parallel::iterate::*;
 
 /// VTK's number types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

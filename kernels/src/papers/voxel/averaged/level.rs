@@ -3,10 +3,10 @@
 use super::coarse::Between;
 use super::dense;
 use super::settings::{AveragedError, AveragedSettings};
-use crate::shared::Shared;
 use crate::simd::Real;
 use crate::voxel::vectors::{add, dot, for_parts};
 use crate::voxel::{FACTORISED, Product, Scratch};
+use pogo_formats::system::parallel::Shared;
 
 /// One level.
 pub(super) struct Level<'a, T> {

@@ -13,7 +13,7 @@ mod settings;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use crate::simd::Real;
 use crate::voxel::vectors::dot;

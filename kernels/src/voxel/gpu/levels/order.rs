@@ -9,7 +9,7 @@ use pogo_formats::system::parallel;
 
 use super::super::super::lists::starts;
 use super::super::super::multigrid::{Coarse, Level};
-use crate::shared::Shared;
+use pogo_formats::system::parallel::Shared;
 
 /// How parts of a model share the coarse levels. Each has a device.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use pogo_formats::system::parallel;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::super::super::multigrid::Coarse;
 use super::super::super::share::sorted;

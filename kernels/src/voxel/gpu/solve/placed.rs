@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::timings::{self, timed};
-use rayon::prelude::*;
 
 use super::super::super::elements::Elements;
 use super::super::super::multigrid::{Coarse, FACTORISED, Host};

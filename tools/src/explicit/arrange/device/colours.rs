@@ -1,7 +1,7 @@
 //! Colours: batches of elements that share no node of the block's own.
 
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, Run};
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::{ALIGNMENT, Batches, CHUNK, mixes_runs, together};
 

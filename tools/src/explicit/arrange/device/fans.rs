@@ -1,7 +1,7 @@
 //! Fans of a block's own nodes.
 
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord};
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::{Fan, Further, Materials, Rows};
 use crate::rows::accumulate;

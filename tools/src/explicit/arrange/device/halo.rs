@@ -1,7 +1,7 @@
 //! Fans of the halo: those of the blocks that own its nodes, with the reader's local indices.
 
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord, triangle_number};
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::{Fan, Further, Rows};
 use crate::rows::rows_of;
@@ -36,13 +36,13 @@ pub(super) fn halo(
     let mut materials = vec![0; if device.fan_materials.is_empty() { 0 } else { n_halo }];
     let rows = Rows::cut(&mut fan, &mut materials, (0..n_blocks).map(|block| blocks.halo(block).len()));
     let reader = Reader { blocks, device, planes, own };
-    let found: Option<Vec<HaloBlock>> = rows
+    let found: Result<Vec<HaloBlock>, ()> = rows
         .into_par_iter()
         .enumerate()
         .with_min_len(8)
-        .map_init(Vec::new, |neighbours, (block, rows)| reader.block(block, rows, neighbours))
+        .map_init(Vec::new, |neighbours, (block, rows)| reader.block(block, rows, neighbours).ok_or(()))
         .collect();
-    Some(Halo { fan, materials, blocks: found? })
+    Some(Halo { fan, materials, blocks: found.ok()? })
 }
 
 /// Puts the fans of the halo and the further records into the tables, and adds the materials of the halo's fans to those of blocks.

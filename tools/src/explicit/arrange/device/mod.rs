@@ -19,8 +19,8 @@ use pogo_formats::explicit::block::corner::BATCH;
 use pogo_formats::explicit::block::ring::shape;
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, FanRecord, Run};
 use pogo_formats::mesh::{ElementKind, ElementLaw, ElementShape};
+use pogo_formats::system::parallel::iterate::*;
 use pogo_formats::timings::timed;
-use rayon::prelude::*;
 
 use crate::rows::{concatenate, cut, offsets};
 

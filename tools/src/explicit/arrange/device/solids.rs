@@ -3,7 +3,7 @@
 use pogo_formats::explicit::block::corner::MOST_LOCAL_NODES;
 use pogo_formats::explicit::block::{BlocksView, DeviceTables, Run};
 use pogo_formats::mesh::ElementShape;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::batches::Batcher;
 use super::items::Items;

@@ -2,7 +2,7 @@
 
 use pogo_formats::explicit::block::corner::ways_of;
 use pogo_formats::mesh::GroupView;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::{Around, Cell, FACES, FEWEST, Grids};
 

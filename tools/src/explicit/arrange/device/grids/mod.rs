@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use pogo_formats::explicit::block::DeviceTables;
 use pogo_formats::explicit::block::grid::{CORNERS, Grid, NODE, NOTHING, PRESENT, WHOLE};
 use pogo_formats::mesh::{ElementKind, ElementShape, GroupView, MeshView};
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use crate::rows::by_row_in_parallel;
 

@@ -6,7 +6,7 @@
 
 use pogo_formats::explicit::block::grid::RING;
 use pogo_formats::mesh::GroupView;
-use rayon::prelude::*;
+use pogo_formats::system::parallel::iterate::*;
 
 use super::{Around, Cell, FACES, FEWEST, Grids};
 

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 /// A slice that several threads write, each its own part.
-pub(crate) struct Shared<T>(*mut T, usize);
+#[derive(Debug)]
+pub struct Shared<T>(*mut T, usize);
 
 // SAFETY: whoever calls `part` promises that parts do not overlap.
 unsafe impl<T: Send> Send for Shared<T> {}
@@ -11,6 +12,7 @@ unsafe impl<T: Send> Send for Shared<T> {}
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
+    /// Of a slice that nobody uses in another way meanwhile.
     pub fn new(slice: &mut [T]) -> Self {
         Self(slice.as_mut_ptr(), slice.len())
     }
@@ -19,6 +21,9 @@ impl<T> Shared<T> {
     ///
     /// # Safety
     /// While the result lives nobody else reads or writes these elements, and the slice that this was made from lives.
+    ///
+    /// # Panics
+    /// If the range leaves the slice.
     #[allow(clippy::mut_from_ref)]
     pub unsafe fn part(&self, range: Range<usize>) -> &mut [T] {
         assert!(range.start <= range.end && range.end <= self.1);
