@@ -60,7 +60,7 @@ fn main() {
 
 /// Random numbers smoothed by three box filters, periodic.
 fn noise(n: usize, radius: usize) -> Vec<f32> {
-    let mut field: Vec<f32> = (0..(n * n * n) as u64).into_par_iter().map(random).collect();
+    let mut field: Vec<f32> = (0..n * n * n).into_par_iter().map(|i| random(i as u64)).collect();
     let mut turned = vec![0.0; field.len()];
     // Each pass smooths along x and turns x, y, z into y, z, x.
     for _ in 0..9 {
