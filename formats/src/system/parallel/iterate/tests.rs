@@ -33,7 +33,8 @@ fn items_are_those_of_plain_iterators_in_their_order() {
         more.par_extend(numbers.par_windows(3).map(|window| window[2] - window[0]));
         assert_eq!(more[1..], numbers.windows(3).map(|window| window[2] - window[0]).collect::<Vec<_>>());
         assert_eq!(numbers[..2].par_windows(3).count(), 0);
-        assert_eq!((4..2usize).into_par_iter().count(), 0);
+        let [first, end] = [4, 2_usize];
+        assert_eq!((first..end).into_par_iter().count(), 0);
     });
 }
 
