@@ -2,8 +2,8 @@
 //!
 //! After each step a rank sends the displacements of the particles that others read. The leader puts work and dissipation
 //! together in the order of a single stepper, so the results have the same bits for any number of ranks. (Energies of more than
-//! 1,024 thread blocks on devices are sums of the devices' sums: they differ in the last digits.) Every rank has the tables and
-//! arrays of the whole model: the work is divided, memory is not.
+//! 1,024 thread blocks on devices are sums of the devices' sums: they differ in the last digits.) On CPUs a rank has tables and
+//! numbers of its part; on a device it has those of the whole model: there the work is divided, memory is not.
 
 use std::sync::Arc;
 

@@ -9,6 +9,7 @@ use pogo_formats::system::parallel::iterate::*;
 use super::lattice::Lattice;
 use super::pull::{Stretched, difference};
 use super::{Arrays, Layout, StepFactors, Task};
+use crate::dynamics::Part;
 use crate::simd::{InstructionSet, Kernel, Lanes, Level, Real};
 use crate::spring::law::Constants;
 use crate::spring::{SpringError, SpringProblem};
@@ -31,7 +32,7 @@ pub(crate) struct Grid<T> {
     pub pad: usize,
     /// Number of places, padding included.
     pub len: usize,
-    /// A bit for each direction in which a place has a spring.
+    /// A bit for each direction in which a place of the part has a spring.
     pub mask: Vec<u32>,
     /// Bits of any and of all places of each register's worth.
     any: Vec<u32>,
@@ -41,14 +42,15 @@ pub(crate) struct Grid<T> {
     pub stride: [isize; N_DIRECTIONS],
     /// BΔt²/m: one, or one a place.
     pub inertia: Vec<T>,
-    /// Place of each particle, and the reverse.
+    /// Place of each particle, and the reverse for those of the part and of its halo.
     pub place: Vec<u32>,
     pub particle: Vec<u32>,
 }
 
 impl<T: Real> Grid<T> {
-    /// With whole registers of `lanes` numbers, and room for `beyond` rows more after the last than neighbours need.
-    pub fn new(problem: &SpringProblem, lanes: usize, beyond: usize) -> Result<Self, SpringError> {
+    /// With whole registers of `lanes` numbers, and room for `beyond` rows more after the last than neighbours need. The rows of
+    /// other parts have no springs.
+    pub fn new(problem: &SpringProblem, lanes: usize, beyond: usize, part: &Part) -> Result<Self, SpringError> {
         let grid = problem.mesh.grid.ok_or(SpringError::NoGrid)?;
         let size = grid.size.map(|s| s as usize);
         if size.iter().product::<usize>() != grid.mask.len() {
@@ -66,23 +68,27 @@ impl<T: Real> Grid<T> {
             pad + x + row * (rest % size[1]) + plane * (rest / size[1])
         };
         let place: Vec<u32> = grid.place.par_iter().map(|&place| at(place as usize) as u32).collect();
-        let (mut mask, mut particle) = (vec![0; len], vec![u32::MAX; len]);
+        let (mut mask, mut particle) = (vec![0; len], vec![0; len]);
         let several = problem.groups.len() > 3;
         let mut material = vec![0; if several { len } else { 0 }];
         let (masks, particles, materials) =
             (Shared::new(&mut mask), Shared::new(&mut particle), Shared::new(&mut material));
-        place.par_iter().enumerate().with_min_len(1 << 12).for_each(|(i, &at)| {
-            let at = at as usize..at as usize + 1;
+        let set = |i: usize, springs: u32| {
+            let at = place[i] as usize..place[i] as usize + 1;
             // SAFETY: each particle has a place of its own, as was checked.
             unsafe {
-                // The material's bits are kept: they say that there is a particle.
-                masks.part(at.clone())[0] = grid.mask[grid.place[i] as usize] & DIRECTION_BITS | ACTIVE;
+                masks.part(at.clone())[0] = springs | ACTIVE;
                 particles.part(at.clone())[0] = i as u32;
                 if several {
                     materials.part(at)[0] = problem.mesh.material[i] as u8;
                 }
             }
-        });
+        };
+        for own in part.own_ranges() {
+            let springs = |i: usize| grid.mask[grid.place[i] as usize] & DIRECTION_BITS;
+            own.clone().into_par_iter().with_min_len(1 << 12).for_each(|i| set(i, springs(i)));
+        }
+        part.halo().iter().for_each(|&i| set(i as usize, 0));
         let stride = DIRECTIONS.map(|step| {
             let [x, y, z] = step.map(|s| s as isize);
             x + y * row as isize + z * plane as isize
@@ -435,8 +441,8 @@ impl<T: Real> Layout<T> for Grid<T> {
         }
     }
 
-    fn bytes_per_step(&self) -> f64 {
+    fn bytes_per_step(&self, n_own: usize) -> f64 {
         // u, Δu read and written, the mask.
-        (self.place.len() * (12 * size_of::<T>() + 4)) as f64
+        (n_own * (12 * size_of::<T>() + 4)) as f64
     }
 }

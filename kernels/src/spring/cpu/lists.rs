@@ -15,6 +15,7 @@ use pogo_formats::system::parallel::iterate::*;
 use super::lattice::Lattice;
 use super::pull::{Stretched, difference};
 use super::{Arrays, Layout, RECORD, Task};
+use crate::dynamics::Part;
 use crate::simd::{Index, InstructionSet, Kernel, Lanes, Level, Real, Records};
 use crate::spring::law::{Constants, Law};
 use crate::spring::springs::Springs;
@@ -39,7 +40,7 @@ pub(crate) struct Lists<T, I> {
     pub n: usize,
     pub padded: usize,
     pub block: usize,
-    /// Slots before those of each block.
+    /// Slots before those of each block; blocks of other parts have none.
     pub first: Vec<usize>,
     pub ids: Vec<I>,
     /// Slots in use, by chunk: bits in a lattice, else their number.
@@ -70,8 +71,14 @@ pub(super) struct Scratch<T> {
 }
 
 impl<T: Real, I: Index> Lists<T, I> {
-    /// Of the springs of a problem in blocks of `block` particles, with room for those that will be added.
-    pub fn new(problem: &SpringProblem, springs: &Springs, lanes: usize, block: usize) -> Result<Self, SpringError> {
+    /// Of the springs of a problem at the particles of a part, which are whole blocks of `block` particles, with room for those
+    /// that will be added. Blocks of other parts have no slots and no halo.
+    pub fn new(
+        problem: &SpringProblem,
+        springs: &Springs,
+        (lanes, block): (usize, usize),
+        part: &Part,
+    ) -> Result<Self, SpringError> {
         let mesh = &problem.mesh;
         let n = mesh.n_particles();
         let n_blocks = n.div_ceil(block);
@@ -79,13 +86,17 @@ impl<T: Real, I: Index> Lists<T, I> {
             problem.added().map(|([i, j], group)| ([i.min(j), i.max(j)], group)).collect();
         let lattice = mesh.grid.filter(|_| problem.added_outside_grid().is_none());
         let local = size_of::<I>() == 2;
-        let (halo_first, halo) = if local { halos(mesh, block, &additions)? } else { (vec![0], Vec::new()) };
+        let mut is_own = vec![false; n_blocks];
+        for range in part.own_ranges().iter().filter(|range| !range.is_empty()) {
+            is_own[range.start / block..range.end.div_ceil(block)].fill(true);
+        }
+        let (halo_first, halo) = if local { halos(mesh, block, &additions, &is_own)? } else { (vec![0], Vec::new()) };
         let factor = problem.inertia_factor();
         let mut inertia: Vec<T> = problem.mass.iter().map(|mass| T::from_f64(factor / mass)).collect();
         if inertia.len() > 1 {
             inertia.resize(n_blocks * block, T::default());
         }
-        let first = first_slots(problem, block, lattice.is_some(), &additions);
+        let first = first_slots(problem, block, lattice.is_some(), &additions, &is_own);
         let mut ids = vec![I::new(0); first[n_blocks] * block];
         let own = |b: usize, at: usize| I::new(if local { at } else { b * block + at });
         let fill = |(b, table): (usize, &mut [I])| {
@@ -114,7 +125,7 @@ impl<T: Real, I: Index> Lists<T, I> {
         };
         match lattice {
             Some(grid) => made.fill_lattice(problem, &grid),
-            None => made.fill_each(mesh, springs)?,
+            None => made.fill_each(mesh, springs, part)?,
         }
         Ok(made)
     }
@@ -122,10 +133,12 @@ impl<T: Real, I: Index> Lists<T, I> {
     /// Enters the springs of a lattice: slot d is for the neighbour in direction d.
     fn fill_lattice(&mut self, problem: &SpringProblem, grid: &SpringGridView) {
         let (mesh, block, lanes, n) = (&problem.mesh, self.block, self.lanes, self.n);
-        let slots = self.first.get(1).copied().unwrap_or(0).max(1);
         let (mut ids, mut any) = (std::mem::take(&mut self.ids), std::mem::take(&mut self.any));
-        let parts = ids.par_chunks_mut(slots * block).zip(any.par_chunks_mut(block / lanes));
-        parts.enumerate().for_each(|(b, (ids, any))| {
+        let tables = tables_of(&self.first, block, &mut ids).into_par_iter();
+        tables.zip(any.par_chunks_mut(block / lanes)).enumerate().for_each(|(b, (ids, any))| {
+            if ids.is_empty() {
+                return;
+            }
             // Where the halo's particle of the last spring in each direction stands: that of the next one is mostly the next.
             let mut last = [0; 32];
             for at in 0..block.min(n - b * block) {
@@ -156,13 +169,13 @@ impl<T: Real, I: Index> Lists<T, I> {
     }
 
     /// Enters springs that each have a rest vector and a class.
-    fn fill_each(&mut self, mesh: &SpringMeshView, springs: &Springs) -> Result<(), SpringError> {
+    fn fill_each(&mut self, mesh: &SpringMeshView, springs: &Springs, part: &Part) -> Result<(), SpringError> {
         let (block, dt, entries) = (self.block, self.time_increment, self.ids.len());
         let (mut rest, mut class) = (vec![T::default(); 4 * entries], vec![0; entries]);
         let mut classes = Classes { all: Vec::new(), of_bits: HashMap::new() };
         // 1/L² where there is no spring.
         rest.chunks_exact_mut(block).skip(3).step_by(4).for_each(|inverse| inverse.fill(T::from_f64(1.0)));
-        for i in 0..self.n {
+        for i in part.own() {
             for (slot, spring) in mesh.springs(i).enumerate() {
                 self.set(i, slot, spring.other as usize);
                 let any = &mut self.any[i / self.lanes];
@@ -281,12 +294,13 @@ fn tables_of<'a, I>(first: &[usize], block: usize, mut ids: &'a mut [I]) -> Vec<
     first.windows(2).map(table).collect()
 }
 
-/// The halos of all blocks for local ids, one after the other, with their starts and end: those of the mesh, and what added springs
-/// (lower end first) need besides.
+/// The halos of own blocks for local ids, one after the other, with the starts and end of all: those of the mesh, and what added
+/// springs (lower end first) need besides.
 fn halos(
     mesh: &SpringMeshView,
     block: usize,
     additions: &[([u32; 2], u32)],
+    is_own: &[bool],
 ) -> Result<(Vec<usize>, Vec<u32>), SpringError> {
     /// Blocks whose halos a thread finds one after the other, in one piece of memory.
     const BLOCKS: usize = 64;
@@ -295,7 +309,9 @@ fn halos(
     let found: Vec<(Vec<usize>, Vec<u32>)> = parallel::map(n_blocks.div_ceil(BLOCKS), &|piece| {
         let (mut ends, mut halo, mut is_read) = (vec![0], Vec::new(), Vec::new());
         for b in blocks(piece) {
-            own_halo(mesh, block, b, &mut is_read, &mut halo);
+            if is_own[b] {
+                own_halo(mesh, block, b, &mut is_read, &mut halo);
+            }
             ends.push(halo.len());
         }
         (ends, halo)
@@ -308,7 +324,7 @@ fn halos(
     for &([i, j], _) in additions {
         for (from, to) in [(i, j), (j, i)] {
             let b = from as usize / block;
-            if to as usize / block != b && own(b).binary_search(&to).is_err() {
+            if is_own[b] && to as usize / block != b && own(b).binary_search(&to).is_err() {
                 let further = further.entry(b).or_default();
                 if !further.contains(&to) {
                     further.push(to);
@@ -340,7 +356,13 @@ fn halos(
 
 /// Slots before those of each block, and all: of a lattice the directions in use, else as many as its particle with the most
 /// springs has.
-fn first_slots(problem: &SpringProblem, block: usize, lattice: bool, additions: &[([u32; 2], u32)]) -> Vec<usize> {
+fn first_slots(
+    problem: &SpringProblem,
+    block: usize,
+    lattice: bool,
+    additions: &[([u32; 2], u32)],
+    is_own: &[bool],
+) -> Vec<usize> {
     let (lists, n) = (problem.mesh.lists, problem.n_particles());
     let mut n_added = vec![0; n];
     additions.iter().flat_map(|(pair, _)| pair).for_each(|&i| n_added[i as usize] += 1);
@@ -348,7 +370,9 @@ fn first_slots(problem: &SpringProblem, block: usize, lattice: bool, additions: 
     let last = 32 - directions.leading_zeros() as usize;
     let mut first = vec![0];
     for b in 0..n.div_ceil(block) {
-        let slots = if lattice {
+        let slots = if !is_own[b] {
+            0
+        } else if lattice {
             [0, 6, 18].into_iter().find(|&slots| last <= slots).unwrap_or(N_DIRECTIONS)
         } else {
             let springs = |i: usize| usize::from(lists.count[i]) + n_added[i];
@@ -807,15 +831,14 @@ impl<T: Real, I: Index> Layout<T> for Lists<T, I> {
         }
     }
 
-    fn bytes_per_step(&self) -> f64 {
+    fn bytes_per_step(&self, n_own: usize) -> f64 {
         let id = size_of::<I>();
         let entry = match self.rules {
             Rules::Lattice(_) => id,
             Rules::Each { .. } => id + 4 * size_of::<T>() + 2,
         };
-        (self.ids.len() * entry
-            + self.n * 4 * RECORD * size_of::<T>()
-            + self.halo.len() * (4 + RECORD * size_of::<T>())) as f64
+        (self.ids.len() * entry + n_own * 4 * RECORD * size_of::<T>() + self.halo.len() * (4 + RECORD * size_of::<T>()))
+            as f64
     }
 }
 
@@ -830,11 +853,12 @@ impl<T: Real, I: Index> Lists<T, I> {
 
     /// Puts a spring of the additions at its first end.
     fn add(&mut self, from: usize, to: usize, group: u32) {
+        let b = from / self.block;
+        let slots = 0..self.first[b + 1] - self.first[b];
         let slot = match &self.rules {
-            Rules::Lattice(_) => self.direction_of(from, to),
+            Rules::Lattice(_) => self.direction_of(from, to).filter(|slot| slots.contains(slot)),
             Rules::Each { .. } => {
-                let (b, own) = (from / self.block, self.id(from, from));
-                let slots = 0..self.first[b + 1] - self.first[b];
+                let own = self.id(from, from);
                 slots.rev().find(|&slot| self.ids[self.entry(from, slot)] == own)
             }
         };
@@ -875,7 +899,39 @@ impl<T: Real, I: Index> Lists<T, I> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spring_support::lattice;
+    use crate::spring_support::{deck, group, lattice, problem};
+
+    /// A part has the tables of its own blocks, as a whole model has them, and none of others.
+    #[test]
+    fn a_part_has_the_tables_of_its_own_blocks() {
+        let grid = lattice([21, 9, 8], [1.0; 3], 18, 64, |place| (place[0] % 7 != 3).then_some(0));
+        let points: Vec<[f64; 3]> = (0..500).map(|i| [f64::from(i), 0.1 * f64::from(i % 7), 0.0]).collect();
+        let springs: Vec<_> = (0..493).flat_map(|i| [(i, i + 1, 0), (i, i + 7, 1)]).collect();
+        let chain = deck(&points, &springs, 64);
+        for mesh in [grid, chain] {
+            let problem = problem(&mesh, vec![group(10.0); 3], 1.0, 0.01);
+            let springs = Springs::new(&problem).unwrap();
+            let n = problem.n_particles();
+            let lists = |part: &Part| Lists::<f64, u16>::new(&problem, &springs, (8, 64), part).unwrap();
+            let whole = lists(&Part::whole(n));
+            let part = lists(&Part::new(vec![128..192, 320..n], Vec::new(), Vec::new()));
+            for b in 0..n.div_ceil(64) {
+                let of = |lists: &Lists<f64, u16>| {
+                    let ids = &lists.ids[lists.first[b] * 64..lists.first[b + 1] * 64];
+                    let rest = match &lists.rules {
+                        Rules::Each { rest, .. } => &rest[lists.first[b] * 256..lists.first[b + 1] * 256],
+                        Rules::Lattice(_) => &[],
+                    };
+                    let halo = &lists.halo[lists.halo_first[b]..lists.halo_first[b + 1]];
+                    (ids.to_vec(), rest.to_vec(), halo.to_vec(), lists.any[b * 8..(b + 1) * 8].to_vec())
+                };
+                let expected =
+                    if b == 2 || b >= 5 { of(&whole) } else { (Vec::new(), Vec::new(), Vec::new(), vec![0; 8]) };
+                assert_eq!(of(&part), expected, "block {b}");
+                assert!(!of(&whole).0.is_empty());
+            }
+        }
+    }
 
     #[test]
     fn halos_of_smaller_blocks_are_what_their_springs_lead_to() {

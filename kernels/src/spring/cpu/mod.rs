@@ -17,6 +17,9 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::Arc;
 
+use pogo_formats::system::parallel::Shared;
+use pogo_formats::system::parallel::iterate::*;
+
 use super::events::Schedule;
 use super::springs::Springs;
 use super::{Addressing, Cause, Change, Energies, SpringError, SpringProblem, SpringStepper, State};
@@ -101,7 +104,8 @@ pub(super) trait Layout<T>: Send + Sync + std::fmt::Debug {
     unsafe fn advance(&self, level: Level, task: &mut Task<T>);
     /// Puts a spring of a group between two particles, or takes the one away that is there.
     fn change(&mut self, particles: [u32; 2], group: Option<u32>);
-    fn bytes_per_step(&self) -> f64;
+    /// Bytes that a step moves, given the particles of the part.
+    fn bytes_per_step(&self, n_own: usize) -> f64;
 }
 
 /// A number of the arrays that a force or a support acts on, or whose motion is recorded.
@@ -178,7 +182,7 @@ impl<'a, T: Real> CpuStepper<'a, T> {
     }
 
     /// A stepper of a part, given those ranks that have the others; see [`PartStepper`](crate::dynamics::PartStepper). The
-    /// state is that of the whole model. A part has tables and arrays of the whole model: its memory is not divided.
+    /// state is that of the whole model.
     ///
     /// # Errors
     /// As for [`new`](Self::new), and a model with more numbers than messages can name.
@@ -209,20 +213,14 @@ impl<'a, T: Real> CpuStepper<'a, T> {
         if !block.is_multiple_of(n_lanes) {
             return Err(SpringError::Mesh { what: "the block size is no multiple of 32" });
         }
-        let mut layout = layout_of::<T>(&problem, &springs, addressing, n_lanes)?;
+        let mut layout = layout_of::<T>(&problem, &springs, addressing, n_lanes, &part)?;
         springs.replay(&problem, &state.changes, |particles, group| layout.change(particles, group));
-        let flat = |values: &[f64]| {
-            let mut out = vec![T::default(); layout.len()];
-            for (dof, &value) in values.iter().enumerate() {
-                out[layout.index(dof / 3, dof % 3)] = T::from_f64(value);
-            }
-            out
-        };
-        let u = flat(&state.displacement);
+        let placed = |values: &[f64]| place_numbers::<T>(layout.as_ref(), &part, values);
+        let u = [0, 1].map(|_| placed(&state.displacement));
         let damped = problem.is_damped();
-        let mut du = vec![flat(&state.increment)];
+        let mut du = vec![placed(&state.increment)];
         if damped || problem.follow_work {
-            du.push(du[0].clone());
+            du.push(placed(&state.increment));
         }
         let forces = problem.forces.iter().map(|force| (force.dof, force.signal as usize, force.value));
         let supports = problem.constraints.iter().map(|held| (held.dof, held.signal as usize, held.value));
@@ -245,7 +243,7 @@ impl<'a, T: Real> CpuStepper<'a, T> {
             dissipated: follow(layout.n_units()),
             external_work: follow(forces.len() + supports.len()),
             before: [state.external_work, state.dissipated],
-            u: [u.clone(), u],
+            u,
             du,
             monitors,
             forces,
@@ -261,7 +259,8 @@ impl<'a, T: Real> CpuStepper<'a, T> {
 
     /// Bytes that a step must move through memory at least, a particle.
     pub fn bytes_per_particle_step(&self) -> f64 {
-        self.layout.bytes_per_step() / self.problem.n_particles().max(1) as f64
+        let n_own = self.part.n_own();
+        self.layout.bytes_per_step(n_own) / n_own.max(1) as f64
     }
 
     /// Numbers of some particles, (n, 3).
@@ -355,19 +354,39 @@ impl<'a, T: Real> CpuStepper<'a, T> {
     }
 }
 
-/// The tables of an addressing that a problem can have.
+/// The tables of an addressing that a problem can have, for a part of it.
 fn layout_of<T: Real>(
     problem: &SpringProblem,
     springs: &Springs,
     addressing: Addressing,
     lanes: usize,
+    part: &Part,
 ) -> Result<Box<dyn Layout<T>>, SpringError> {
-    let block = problem.mesh.lists.block_size;
+    let sizes = (lanes, problem.mesh.lists.block_size);
     Ok(match addressing.choose(problem)? {
-        Addressing::ExplicitGlobal => Box::new(Lists::<T, u32>::new(problem, springs, lanes, block)?),
-        Addressing::Explicit => Box::new(Lists::<T, u16>::new(problem, springs, lanes, block)?),
-        _ => Box::new(Grid::new(problem, lanes, 0)?),
+        Addressing::ExplicitGlobal => Box::new(Lists::<T, u32>::new(problem, springs, sizes, part)?),
+        Addressing::Explicit => Box::new(Lists::<T, u16>::new(problem, springs, sizes, part)?),
+        _ => Box::new(Grid::new(problem, lanes, 0, part)?),
     })
+}
+
+/// The numbers (n, 3) of a part and of its halo as steps read them. Where they are zero no memory is touched: a part of a model at
+/// rest takes that of its own particles alone.
+fn place_numbers<T: Real>(layout: &dyn Layout<T>, part: &Part, values: &[f64]) -> Vec<T> {
+    let mut placed = vec![T::default(); layout.len()];
+    let all = Shared::new(&mut placed);
+    let place = |particle: usize| {
+        for (component, value) in values[3 * particle..][..3].iter().enumerate().filter(|(_, x)| x.to_bits() != 0) {
+            let at = layout.index(particle, component);
+            // SAFETY: each degree of freedom has a place of its own, and each particle is placed once.
+            unsafe { all.part(at..at + 1)[0] = T::from_f64(*value) };
+        }
+    };
+    for own in part.own_ranges() {
+        own.clone().into_par_iter().with_min_len(1 << 12).for_each(place);
+    }
+    part.halo().iter().for_each(|&particle| place(particle as usize));
+    placed
 }
 
 impl<T: Real> Stepper for CpuStepper<'_, T> {

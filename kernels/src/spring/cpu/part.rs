@@ -1,8 +1,9 @@
 //! What a stepper of a part owns, and how its threads share it.
 //!
-//! A part has the tables and arrays of the whole model, but moves its own units alone. After each step the other ranks send
-//! the displacements of particles at the other ends of springs, and Δu where springs have dampers. The tables of the units
-//! of other parts fall behind where springs break; nobody reads them here.
+//! A part moves its own units. Its arrays are as long as those of the whole model, so that particles have the same places in all
+//! parts; but what belongs to other units is never touched, so that it takes no memory, and its tables have no entries for them.
+//! After each step the other ranks send the displacements of particles at the other ends of springs, and Δu where springs have
+//! dampers.
 //!
 //! A spring between two parts breaks in both in the same step, as both compute the same stretch; the owner of its first end
 //! notes it. All ranks learn of it before cuts, erasures and additions, and at the end of each order to advance.

@@ -3,6 +3,7 @@
 use pogo_formats::system::parallel::iterate::*;
 
 use super::layout::{EDIT_GLOBAL, EDIT_LOCAL, EDIT_MASK, Edit, TILE};
+use crate::dynamics::Part;
 use crate::simd::{Index, Real};
 use crate::spring::cpu::Layout;
 use crate::spring::cpu::grid::Grid;
@@ -43,10 +44,11 @@ impl<T: Real> Host<T> {
         addressing: Addressing,
         block: usize,
     ) -> Result<Self, SpringError> {
+        let (sizes, all) = ((32, block), &Part::whole(problem.n_particles()));
         Ok(match addressing {
-            Addressing::Implicit => Self::Grid(Box::new(Grid::new(problem, 32, TILE[1] + 1)?)),
-            Addressing::ExplicitGlobal => Self::Global(Box::new(Lists::new(problem, springs, 32, block)?)),
-            _ => Self::Local(Box::new(Lists::new(problem, springs, 32, block)?)),
+            Addressing::Implicit => Self::Grid(Box::new(Grid::new(problem, 32, TILE[1] + 1, all)?)),
+            Addressing::ExplicitGlobal => Self::Global(Box::new(Lists::new(problem, springs, sizes, all)?)),
+            _ => Self::Local(Box::new(Lists::new(problem, springs, sizes, all)?)),
         })
     }
 
