@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use super::{IndexedParallelIterator, ParallelIterator};
 
+/// Ranges that a thread folds: few, as what comes of each may be large, and one thread puts all together.
+const FOLDS_OF_A_THREAD: usize = 4;
+
 /// See [`ParallelIterator::with_min_len`].
 #[derive(Debug, Clone)]
 pub struct Least<I> {
@@ -74,6 +77,19 @@ pub struct Zip<I, J> {
     pub(super) with: J,
 }
 
+/// The places of the iterator that items come from.
+macro_rules! same_places {
+    () => {
+        fn n_places(&self) -> usize {
+            self.of.n_places()
+        }
+
+        fn least(&self) -> usize {
+            self.of.least()
+        }
+    };
+}
+
 impl<I: ParallelIterator> ParallelIterator for Least<I> {
     type Item = I::Item;
     const IS_INDEXED: bool = I::IS_INDEXED;
@@ -96,13 +112,7 @@ impl<I: ParallelIterator, R: Send, F: Fn(I::Item) -> R + Sync> ParallelIterator 
     type Item = R;
     const IS_INDEXED: bool = I::IS_INDEXED;
 
-    fn n_places(&self) -> usize {
-        self.of.n_places()
-    }
-
-    fn least(&self) -> usize {
-        self.of.least()
-    }
+    same_places!();
 
     unsafe fn items(&self, places: Range<usize>) -> impl Iterator<Item = Self::Item> {
         // SAFETY: the caller's promise.
@@ -120,13 +130,7 @@ where
     type Item = R;
     const IS_INDEXED: bool = I::IS_INDEXED;
 
-    fn n_places(&self) -> usize {
-        self.of.n_places()
-    }
-
-    fn least(&self) -> usize {
-        self.of.least()
-    }
+    same_places!();
 
     unsafe fn items(&self, places: Range<usize>) -> impl Iterator<Item = Self::Item> {
         let mut memory = (self.new)();
@@ -138,13 +142,7 @@ where
 impl<I: ParallelIterator, F: Fn(&I::Item) -> bool + Sync> ParallelIterator for Filter<I, F> {
     type Item = I::Item;
 
-    fn n_places(&self) -> usize {
-        self.of.n_places()
-    }
-
-    fn least(&self) -> usize {
-        self.of.least()
-    }
+    same_places!();
 
     unsafe fn items(&self, places: Range<usize>) -> impl Iterator<Item = Self::Item> {
         // SAFETY: the caller's promise.
@@ -155,13 +153,7 @@ impl<I: ParallelIterator, F: Fn(&I::Item) -> bool + Sync> ParallelIterator for F
 impl<I: ParallelIterator, R: Send, F: Fn(I::Item) -> Option<R> + Sync> ParallelIterator for FilterMap<I, F> {
     type Item = R;
 
-    fn n_places(&self) -> usize {
-        self.of.n_places()
-    }
-
-    fn least(&self) -> usize {
-        self.of.least()
-    }
+    same_places!();
 
     unsafe fn items(&self, places: Range<usize>) -> impl Iterator<Item = Self::Item> {
         // SAFETY: the caller's promise.
@@ -172,13 +164,7 @@ impl<I: ParallelIterator, R: Send, F: Fn(I::Item) -> Option<R> + Sync> ParallelI
 impl<I: ParallelIterator, R: IntoIterator<Item: Send>, F: Fn(I::Item) -> R + Sync> ParallelIterator for FlatMap<I, F> {
     type Item = R::Item;
 
-    fn n_places(&self) -> usize {
-        self.of.n_places()
-    }
-
-    fn least(&self) -> usize {
-        self.of.least()
-    }
+    same_places!();
 
     unsafe fn items(&self, places: Range<usize>) -> impl Iterator<Item = Self::Item> {
         // SAFETY: the caller's promise.
@@ -190,13 +176,7 @@ impl<'a, T: Copy + Send + Sync + 'a, I: ParallelIterator<Item = &'a T>> Parallel
     type Item = T;
     const IS_INDEXED: bool = I::IS_INDEXED;
 
-    fn n_places(&self) -> usize {
-        self.of.n_places()
-    }
-
-    fn least(&self) -> usize {
-        self.of.least()
-    }
+    same_places!();
 
     unsafe fn items(&self, places: Range<usize>) -> impl Iterator<Item = Self::Item> {
         // SAFETY: the caller's promise.
@@ -214,7 +194,8 @@ impl<I: ParallelIterator, R: Send, N: Fn() -> R + Sync, F: Fn(R, I::Item) -> R +
     }
 
     fn least(&self) -> usize {
-        self.of.least()
+        let few = FOLDS_OF_A_THREAD * rayon::current_num_threads();
+        self.of.least().max(self.of.n_places().div_ceil(few))
     }
 
     unsafe fn items(&self, places: Range<usize>) -> impl Iterator<Item = Self::Item> {
@@ -227,13 +208,7 @@ impl<I: IndexedParallelIterator> ParallelIterator for Enumerate<I> {
     type Item = (usize, I::Item);
     const IS_INDEXED: bool = true;
 
-    fn n_places(&self) -> usize {
-        self.of.n_places()
-    }
-
-    fn least(&self) -> usize {
-        self.of.least()
-    }
+    same_places!();
 
     unsafe fn items(&self, places: Range<usize>) -> impl Iterator<Item = Self::Item> {
         let first = places.start;
