@@ -7,6 +7,7 @@
 //! A stepper may have a [`Part`] of the particles, which are whole rows or blocks; see [`part`].
 
 pub(super) mod grid;
+mod halos;
 pub(super) mod lattice;
 pub(super) mod lists;
 mod part;
